@@ -68,7 +68,7 @@ def test_a_weight_is_a_repetition(estimator):
         fold = np.arange(len(y)) % 3
         one.set_params(cv=PredefinedSplit(fold))
         many.set_params(cv=PredefinedSplit(np.repeat(fold, weight)))
-    meaning = getattr(estimator, "weights_mean", "repetition")
+    meaning = getattr(estimator, "weight_semantics", "repetition")
     weighted = fitted(one, X, y, sample_weight=weight)
     if meaning == "step":
         _weights_scale_steps(estimator, X, y, weight, weighted)

@@ -185,10 +185,12 @@ NARRATED = {"told", "said", "heard", "voices", "asked", "ours", "theirs", "judge
 # Folders whose names and comments are in the field's words; add yours.
 PLAIN_ROOMS = (
     "native/core", "native/problem", "native/trees", "native/sequence", "native/generative", "native/network",
-    "native/multiclass", "native/neighbors", "src/hinge/problem/losses", "src/hinge/problem/penalties",
-    "src/hinge/problem/kernels", "src/hinge/problem/decisions", "src/hinge/explain", "src/hinge/select",
+    "native/multiclass", "native/neighbors", "native/solvers", "native/bind", "src/hinge/problem/losses",
+    "src/hinge/problem/penalties", "src/hinge/problem/kernels", "src/hinge/problem/decisions",
+    "src/hinge/problem/certificates", "src/hinge/solvers", "src/hinge/explain", "src/hinge/select",
     *(f"src/hinge/models/{family}" for family in (
-        "structured", "generative", "bayes", "neural", "conformal", "glm", "trees", "committee", "neighbors",
+        "structured", "generative", "bayes", "neural", "conformal", "glm", "trees", "committee", "neighbors", "linear",
+        "kernel", "calibration",
     )),
 )  # fmt: skip
 

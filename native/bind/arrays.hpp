@@ -26,7 +26,7 @@ inline void expect(bool ok, const char* what) {
   if (!ok) throw nb::value_error(what);
 }
 
-// An option out of a dictionary; the name of one of a wrong type is the message.
+// Reads an option from a dictionary; throws with the option's name if its type is wrong.
 template <class T>
 T option(const nb::dict& d, const char* name) {
   try {

@@ -15,8 +15,8 @@ namespace {
 
 using namespace nb::literals;
 
-// The characters of a name as UTF-8. Only functions of Python's stable ABI are used here. They belong to the string,
-// which keeps them from the first time on; where that is impossible (surrogates without a partner), to `bytes`.
+// The characters of a name as UTF-8. Only functions of Python's stable ABI are used here. The string caches and owns
+// the characters; where that is impossible (lone surrogates), `bytes` owns them.
 struct Text {
   const char* data = nullptr;
   std::size_t size = 0;
@@ -40,9 +40,10 @@ Text text_of(PyObject* name, nb::object& bytes) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-// Strings to numbers 0, 1, ... in the order they came. Open addressing: a dictionary's answer takes four reads that
-// miss the cache, this one two, and both can be prefetched. The hash is our own, of the characters: it only reads,
-// so several threads may look names up at once, and it begins with a secret, so names that collide cannot be chosen.
+// Maps strings to numbers 0, 1, ... in order of insertion. Open addressing: a dictionary lookup takes four reads that
+// miss the cache, this one two, and both can be prefetched. The hash is computed here, from the characters: it only
+// reads, so several threads may look up names at once, and it is seeded with a secret, so that collisions cannot be
+// chosen.
 class AttributeIndex {
  public:
   AttributeIndex() : slots_(1024) {}
@@ -100,7 +101,7 @@ class AttributeIndex {
     std::int32_t number = -1;  // -1: the slot is free
   };
 
-  // Where the name is, or belongs.
+  // The slot of the name, or the free slot where it belongs.
   std::size_t slot(const Text& text, std::uint64_t hash) const {
     std::size_t at = hash & (slots_.size() - 1);
     while (slots_[at].number >= 0 && !(slots_[at].hash == hash && slots_[at].text == text))
@@ -120,10 +121,10 @@ class AttributeIndex {
   }
 
   std::vector<Slot> slots_;
-  std::vector<nb::object> names_, bytes_;  // bytes_ hold what texts of slots point to, where the names do not
+  std::vector<nb::object> names_, bytes_;  // bytes_ own the texts that the names do not own
 };
 
-// A sequence as a list or a tuple, whose entries are borrowed.
+// A sequence as a list or a tuple; its entries are borrowed.
 class Items {
  public:
   Items(nb::handle object, const char* message) : held(nb::steal(PySequence_Fast(object.ptr(), message))) {
@@ -143,8 +144,8 @@ class Items {
   bool list_;
 };
 
-// Sequences of tokens to CSR rows. A token is a dictionary {name: value} or a list of names; a string value v under
-// name n is the attribute "n=v". New names are given columns if `grow`, and are skipped if not.
+// Converts sequences of tokens to CSR rows. A token is a dictionary {name: value} or a list of names; a string value v
+// under name n is the attribute "n=v". New names get columns if `grow`, and are skipped otherwise.
 class Encoder {
  public:
   Encoder(nb::object index, bool grow) : keep_(index), index_(nb::cast<AttributeIndex&>(index)), grow_(grow) {}
@@ -210,8 +211,8 @@ class Encoder {
     ones_ = ones_ && number == 1.0;
   }
 
-  // Looks up the names that wait. Other threads help: they read strings that `borrowed_` and the caller keep alive, and
-  // touch nothing else of Python.
+  // Looks up the queued names in parallel. The threads read strings that `borrowed_` and the caller keep alive, and no
+  // other Python object.
   void flush() {
     const index_t n = static_cast<index_t>(waiting_.size()), parts = parts_for(n, 4096);
     parallel_for(parts, [&](index_t part) { hash(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
@@ -257,7 +258,7 @@ class Encoder {
   void close() { indptr_.push_back(static_cast<index_t>(attribute_.size())); }
 
   static constexpr index_t kLead = 12;            // how many names ahead are prefetched
-  static constexpr std::size_t kBatch = 1 << 16;  // names that wait before they are looked up
+  static constexpr std::size_t kBatch = 1 << 16;  // names queued before they are looked up
 
   struct Waiting {
     PyObject* name;
@@ -274,8 +275,8 @@ class Encoder {
   std::vector<double> value_;
   std::vector<Waiting> waiting_;
   std::vector<double> numbers_;
-  std::vector<index_t> ends_;         // of the tokens that wait, among the names that wait
-  std::vector<nb::object> borrowed_;  // what keeps the names that wait alive
+  std::vector<index_t> ends_;         // end of each queued token among the queued names
+  std::vector<nb::object> borrowed_;  // keeps the queued names alive
 };
 
 }  // namespace

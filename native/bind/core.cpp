@@ -76,7 +76,7 @@ void bind_finite(nb::module_& m) {
       "x"_a.noconvert());
 }
 
-// What compressed indices are: 0 broken, 1 inside the matrix but unsorted or repeated, 2 canonical.
+// The state of compressed indices: 0 invalid, 1 inside the matrix but unsorted or repeated, 2 canonical.
 template <class I>
 void bind_compressed(nb::module_& m) {
   m.def(
@@ -115,7 +115,7 @@ void bind_sparse(nb::module_& m) {
 void bind_core(nb::module_& m) {
   m.def("num_threads", &num_threads);
   m.def("quota_of", &quota_of, "folder"_a);
-  // `with SerialBlas():` around SciPy's work on small matrices.
+  // A context manager for SciPy calls on small matrices: `with SerialBlas():`.
   struct SerialBlock {
     std::optional<blas::SerialBlas> serial;
   };
@@ -124,8 +124,8 @@ void bind_core(nb::module_& m) {
       .def("__enter__", [](SerialBlock& b) { b.serial.emplace(); })
       .def("__exit__", [](SerialBlock& b, nb::args) { b.serial.reset(); });
   m.def("set_num_threads", &set_num_threads, "threads"_a);
-  // Seconds of one parallel_for whose parts add `work` numbers each; the first calls, which wake the workers, not
-  // counted.
+  // Seconds of one parallel_for whose parts add `work` numbers each; the first calls, which start the workers, are not
+  // timed.
   m.def(
       "time_parallel_for",
       [](index_t parts, index_t work, index_t repeats) {
@@ -163,8 +163,8 @@ void bind_core(nb::module_& m) {
       },
       "K"_a.noconvert());
 
-  // Cholesky's factor of a symmetric matrix in its upper half (by rows: A = U'U), in place; the rest stays as it is.
-  // False if there is none.
+  // The Cholesky factor of a symmetric matrix in its upper triangle (by rows: A = U'U), in place; the strict lower
+  // triangle is unchanged. False if the matrix is not positive definite.
   m.def(
       "cholesky",
       [](Writable A) {
@@ -211,7 +211,7 @@ void bind_core(nb::module_& m) {
           },
           "u"_a.noconvert())
       .def(
-          "both_ways",  // X w and X'u in one pass over X
+          "matvec_and_rmatvec",  // X w and X'u in one pass over X
           [](const Design& x, Vector w, Vector u) {
             expect(static_cast<index_t>(w.shape(0)) == x.cols(), "w must have one entry per column of X");
             expect(static_cast<index_t>(u.shape(0)) == x.rows(), "u must have one entry per row of X");

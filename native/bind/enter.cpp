@@ -6,7 +6,7 @@ namespace hinge {
 
 Monitor::Report make_report(const nb::object& callback) {
   if (callback.is_none()) return {};
-  return [callback = callback.ptr()](const Progress& p) {  // the caller's argument keeps it alive
+  return [callback = callback.ptr()](const Progress& p) {  // the caller's argument keeps the callback alive
     nb::gil_scoped_acquire gil;
     return nb::cast<bool>(nb::handle(callback)(p.iteration, p.objective, p.gap));
   };

@@ -1,4 +1,4 @@
-// The way into the core: f(monitor) runs without the GIL, with BLAS on one thread, watched for Ctrl-C.
+// The entry into the core: f(monitor) runs without the GIL, with BLAS on one thread, and Ctrl-C interrupts it.
 //
 // f must not touch Python; it returns plain C++ values, and the caller builds arrays from them with the GIL
 // held.
@@ -15,12 +15,11 @@ namespace hinge {
 
 namespace nb = nanobind;
 
-// What `report` is given from Python: None, or a function of (iteration, objective, gap) that returns True to
-// stop.
+// The `report` argument from Python: None, or a function of (iteration, objective, gap) that returns True to stop.
 Monitor::Report make_report(const nb::object& callback);
 
 namespace detail {
-// Calls body(f, monitor) as described above: what all ways in have in common is compiled once.
+// Calls body(f, monitor) as described above; the part common to all bindings is compiled once.
 void run(void (*body)(void* f, Monitor&), void* f, Monitor::Report report);
 }  // namespace detail
 

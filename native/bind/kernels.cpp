@@ -33,7 +33,7 @@ nb::tuple to_python(DualSolution&& s) {
                         s.steps);
 }
 
-// What both ways of solving the dual take after the source of rows.
+// The arguments that both dual solvers take after the source of rows.
 struct Dual {
   Vector sign, target, upper, alpha;
   double tol, cache_bytes;
@@ -53,7 +53,7 @@ struct Dual {
   }
 };
 
-// Tables of many problems: tables[0], [1] and [2] are signs, targets and bounds, where they are needed.
+// The tables of many problems: tables[0], [1] and [2] are signs, targets and bounds, where needed.
 ManyDuals many_duals(const Matrix& values, const In2<index_t>& rows, const In1<index_t>& length,
                      const std::vector<Matrix>& tables, int groups) {
   const auto n = static_cast<index_t>(values.shape(0)), width = static_cast<index_t>(rows.shape(1));
@@ -225,7 +225,7 @@ void bind_kernels(nb::module_& m) {
       "report"_a.none());
   m.def(
       "decompose_many",
-      // Line p of the tables is problem p, of which the first length[p] entries count.
+      // Row p of the tables is problem p, of which the first length[p] entries are used.
       [](Matrix values, In2<index_t> rows, In1<index_t> length, Matrix sign, Matrix target, Matrix upper, Matrix alpha,
          Vector tol, index_t max_steps, int groups) {
         const ManyDuals problems = many_duals(values, rows, length, {sign, target, upper, alpha}, groups);

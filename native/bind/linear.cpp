@@ -23,7 +23,7 @@ namespace {
 
 using namespace nb::literals;
 
-// The arguments that describe a linear problem, as Python passes them (solve/native.py).
+// The arguments that describe a linear problem, as Python passes them (solvers/native.py).
 struct Arguments {
   const Design& X;
   Vector y, c;
@@ -146,18 +146,18 @@ void bind_linear(nb::module_& m) {
   m.def(
       "dual_coordinate",
       [](const Arguments& a, Vector, double, const KinkArrays& kinks, double soft, std::uint64_t seed, double tol,
-         int max_iter, int max_looks, nb::object report) {
+         int max_iter, int max_checks, nb::object report) {
         const std::vector<Kinks> lists = copy_kinks(kinks);
         return to_python(enter(
             [&](Monitor& monitor) {
-              return dual_coordinate(a.problem(), lists, soft, tol, max_iter, max_looks, seed, monitor);
+              return dual_coordinate(a.problem(), lists, soft, tol, max_iter, max_checks, seed, monitor);
             },
             make_report(report)));
       },
-      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "max_looks"_a,
+      "problem"_a, "w"_a.noconvert(), "b"_a, "kinks"_a, "soft"_a, "seed"_a, "tol"_a, "max_iter"_a, "max_checks"_a,
       "report"_a.none());
 
-  // The penalty times each of `strengths`, one after the other, each from the solution before it.
+  // Solves for the penalty times each of `strengths` in turn, each from the previous solution.
   m.def(
       "penalty_path",
       [](const Arguments& a, Vector w, double b, bool constant_curvature, Vector strengths, double tol, int max_iter) {
@@ -186,8 +186,8 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 
-  // The penalty times each of `strengths`, one after the other: the weights, one matrix by rows after another, the
-  // rounds and whether each met the tolerance.
+  // Solves for the penalty times each of `strengths` in turn: returns the weights as concatenated row-major matrices,
+  // the rounds, and whether each solution met the tolerance.
   m.def(
       "block_path",
       [](Matrix G, Matrix Q, double s, Vector l1, Vector l2, Matrix W, Vector strengths, double tol, int max_iter) {
@@ -237,31 +237,32 @@ void bind_linear(nb::module_& m) {
       "X"_a, "y"_a.noconvert(), "c"_a.noconvert(), "intercept"_a, "l2"_a.noconvert(), "W"_a.noconvert(),
       "b"_a.noconvert(), "tol"_a, "max_iter"_a, "proved"_a, "report"_a.none());
 
-  // One epoch in place: changes w (and mean, and paid, which makes the steps plain ones); returns the biases, the
+  // One epoch in place: updates w, mean and `applied` (whose presence selects plain steps); returns the biases, the
   // number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "sgd_epoch",
       [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
          double eta0, double decay, double power, double bias_rate, index_t average, bool shuffle, std::uint64_t seed,
-         index_t epoch, std::optional<Inout> paid, int passive) {
+         index_t epoch, std::optional<Inout> applied, int passive) {
         expect(size_of(w) == a.X.cols() && size_of(mean) == a.X.cols(),
                "the weights must have one entry per column of X");
-        expect(!paid || size_of(*paid) == a.X.cols() + 1, "paid must have one entry per column of X and one more");
+        expect(!applied || size_of(*applied) == a.X.cols() + 1,
+               "applied must have one entry per column of X and one more");
         expect(batch > 0, "a batch must have at least one row");
         expect(average >= 0, "average must not be negative");
         expect(passive == 0 || (batch == 1 && eta0 > 0), "passive-aggressive steps need batches of one and eta0 > 0");
-        SgdState state{w.data(), mean.data(), b, mean_b, steps, paid ? paid->data() : nullptr};
+        SgdState state{w.data(), mean.data(), b, mean_b, steps, applied ? applied->data() : nullptr};
         const SgdOptions options{
-            batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch, paid.has_value(), passive};
+            batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch, applied.has_value(), passive};
         const double loss = enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
         return nb::make_tuple(state.b, state.mean_b, state.steps, loss);
       },
       "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
       "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a,
-      "paid"_a.noconvert().none() = nb::none(), "passive"_a = 0);
+      "applied"_a.noconvert().none() = nb::none(), "passive"_a = 0);
 
-  // One epoch in place: changes w and late; returns the biases, the age, and row and age of every mistake.
+  // One epoch in place: updates w and late; returns the biases, the age, and the row and age of every mistake.
   using Weights = std::optional<Vector>;
   m.def(
       "perceptron_epoch",
@@ -281,7 +282,7 @@ void bind_linear(nb::module_& m) {
       "X"_a, "y"_a, "weight"_a.none(), "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "age"_a,
       "intercept"_a, "rate"_a, "shuffle"_a, "seed"_a, "epoch"_a);
 
-  // One epoch in place: changes w and late, each with a row per feature; returns the mistakes and the age.
+  // One epoch in place: updates w and late, each with a row per feature; returns the mistakes and the age.
   using InoutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   m.def(
       "multiclass_perceptron_epoch",

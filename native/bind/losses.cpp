@@ -1,4 +1,4 @@
-// Losses: the registered ones by name, and the ones users write in Python.
+// Losses: the registered ones by name, and losses written in Python.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -20,8 +20,7 @@ namespace {
 
 using namespace nb::literals;
 
-// value(y, s), gradient(y, s) and hessian(y, s) of a Python object, called with NumPy arrays for the whole
-// data set.
+// Calls value(y, s), gradient(y, s) and hessian(y, s) of a Python object with NumPy arrays of all examples.
 class PythonLoss final : public Loss {
  public:
   explicit PythonLoss(nb::object loss)
@@ -42,10 +41,10 @@ class PythonLoss final : public Loss {
     return weighted(l, c);
   }
   double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
-    slopes(y, s, c, u, n);
+    gradients(y, s, c, u, n);
     return value(y, s, c, n);
   }
-  void slopes(const double* y, const double* s, const double* c, double* u, index_t n) const override {
+  void gradients(const double* y, const double* s, const double* c, double* u, index_t n) const override {
     call("gradient", y, s, u, n);
     for (index_t i = 0; i < n; ++i) u[i] *= c[i];
   }
@@ -94,7 +93,7 @@ void same_length(const Vector& first, const Vs&... rest) {
   if (((rest.shape(0) != first.shape(0)) || ...)) throw nb::value_error("the arrays must have the same length");
 }
 
-// Adds f(begin, count) over pieces of the examples in order; one piece for a loss that wants whole arrays.
+// Sums f(begin, count) over pieces of the examples in order; one piece for a loss that needs complete arrays.
 template <class F>
 double sum_over(const Loss& loss, std::size_t size, const F& f) {
   const auto n = static_cast<index_t>(size);
@@ -117,7 +116,7 @@ void bind_losses(nb::module_& m) {
   m.def("python_loss",
         [](nb::object loss) -> std::unique_ptr<Loss> { return std::make_unique<PythonLoss>(std::move(loss)); });
 
-  // Dual variables u + shift cut to [lower, upper]: their weighted sum, and the weight of those strictly inside.
+  // Dual variables u + shift clipped to [lower, upper]: their weighted sum, and the weight of those strictly inside.
   m.def(
       "clipped_sums",
       [](Vector u, double shift, Vector lower, Vector upper, Vector c) {
@@ -208,14 +207,14 @@ void bind_losses(nb::module_& m) {
           },
           "y"_a.noconvert(), "s"_a.noconvert(), "c"_a.noconvert())
       .def(
-          "slopes",  // l', unweighted
+          "gradients",  // l', unweighted
           [](const Loss& loss, Vector y, Vector s) {
             same_length(y, s);
             std::vector<double> u(y.shape(0));
             const std::vector<double> ones(y.shape(0), 1.0);
             enter([&](Monitor&) {
               return sum_over(loss, y.shape(0), [&](index_t b, index_t n) {
-                loss.slopes(y.data() + b, s.data() + b, ones.data() + b, u.data() + b, n);
+                loss.gradients(y.data() + b, s.data() + b, ones.data() + b, u.data() + b, n);
                 return 0.0;
               });
             });

@@ -8,8 +8,8 @@ NB_MODULE(_core, m) {
     throw nanobind::import_error("this build of hinge is for machines of level x86-64-v" HINGE_LEVEL
                                  ", which this one is not; build it here (make clean build)");
 #endif
-  // A process that ends while models are alive (a worker that is stopped, for example) leaks nothing that matters, and
-  // its user should not read otherwise; tests/kit watches memory.
+  // nanobind would print a leak report when a process ends while models are alive (a worker that is stopped, for
+  // example). Nothing of consequence leaks, so it is switched off; tests/kit checks memory instead.
   nanobind::set_leak_warnings(false);
   m.doc() = "The compiled core of hinge. Private: use hinge, whose _native module is its only importer.";
   hinge::bind_core(m);

@@ -1,4 +1,5 @@
-// Networks in float (names ending in 32) and double (64). Weights and optimiser state stay NumPy's, changed in place.
+// Networks in float (names ending in 32) and double (64). NumPy owns weights and optimiser state, which are changed in
+// place.
 #include "network/network.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -26,7 +27,7 @@ using InOut1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using InOut2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A net over arrays that Python owns, and the buffers of its batches.
+// A net over arrays that Python owns, and its batch buffers.
 template <class T>
 struct Bound {
   std::vector<InOut2<T>> weights;
@@ -60,7 +61,7 @@ struct Bound {
   }
 };
 
-// Loss and flat gradient over all of X, in chunks: what L-BFGS and the gradient checks see.
+// Loss and flat gradient over all of X, in chunks: used by L-BFGS and the gradient checks.
 template <class T>
 nb::tuple full_gradient(Bound<T>& self, const Examples<T>& x, const Criterion<T>& loss, double dropout,
                         std::uint64_t seed) {
@@ -85,7 +86,7 @@ nb::tuple full_gradient(Bound<T>& self, const Examples<T>& x, const Criterion<T>
   return nb::make_tuple(value, own(std::move(G)));
 }
 
-// Everything one pass forward and back computes: the loss, then z, delta and the gradients, layer by layer.
+// All results of one forward and backward pass: the loss, then z, delta and the gradients, layer by layer.
 template <class T>
 nb::tuple trace(Bound<T>& self, const Examples<T>& x, const Criterion<T>& loss) {
   self.check(x, &loss);

@@ -26,7 +26,7 @@ using Ints = In1<std::int32_t>;
 using Longs = In1<index_t>;
 using Flags = In1<std::uint8_t>;
 
-// Owns references to the arrays a Tokens view points into.
+// Owns references to the arrays that a Tokens view points into.
 struct ChainData {
   Longs start, indptr;
   Ints attribute;
@@ -52,14 +52,14 @@ ChainData make_data(Longs start, Longs indptr, Ints attribute, std::optional<Vec
   return data;
 }
 
-// Sequences that a model can read.
+// Input sequences of a model.
 const Tokens& readable(const Potentials& p, const ChainData& data) {
   expect(data.view.attributes == p.attributes, "X must have as many attributes as the model knows");
   expect(!p.second() || !data.view.parent, "label triples need chains, not trees");
   return data.view;
 }
 
-// Labelled sequences to learn from, and those to watch.
+// Labelled sequences for training, and for validation.
 void check_training(const ChainData& data, const Ints& y, const Potentials& p, const ChainData* held,
                     const std::optional<Ints>& held_y) {
   check_labels(readable(p, data), y.data(), size_of(y), p.labels);
@@ -164,7 +164,7 @@ auto score(const Potentials& p, const ChainData& data, Ints y) {
   }));
 }
 
-// For each sequence (labels, scores): the `count` best labellings one after the other, and their scores.
+// For each sequence (labels, scores): the `count` best labellings, concatenated, and their scores.
 nb::list top(const Potentials& p, const ChainData& data, index_t count) {
   const Tokens& x = readable(p, data);
   struct Best {
@@ -192,7 +192,7 @@ nb::list top(const Potentials& p, const ChainData& data, index_t count) {
   return list;
 }
 
-// The held-out sequences a trainer is given; null where there are none.
+// The held-out sequences of a trainer; null if there are none.
 struct Held {
   HeldOut data;
   std::optional<Ints> y;

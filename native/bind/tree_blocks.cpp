@@ -1,4 +1,4 @@
-// Trees over blocks of a table: bins, blocks that are boosted, and the growth of a tree from their sums.
+// Trees over blocks of a table: bins, boosting of blocks, and the growth of a tree from their sums.
 #include "bind/tree_blocks.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -84,7 +84,7 @@ Bins layout(Vector low, Vector high, In1<std::int32_t> counts, In1<std::int32_t>
   return make_layout(std::move(features));
 }
 
-// Codes that are within the bins of the layout: what comes after trusts them.
+// Checks that codes are within the bins of the layout; later code does not check them again.
 void check_codes(const Bins& layout, const In2<std::uint8_t>& codes) {
   expect(static_cast<index_t>(codes.shape(0)) == layout.cols, "codes must have one row per column of the layout");
   for (index_t j = 0; j < layout.cols; ++j) {
@@ -100,7 +100,7 @@ void check_codes(const Bins& layout, const In2<std::uint8_t>& codes) {
   }
 }
 
-// The loss of a round is kept alive by the caller's dictionary.
+// The caller's dictionary keeps the loss of a round alive.
 BlockRound block_round(const nb::dict& d, index_t outputs) {
   BlockRound round;
   if (!d["loss"].is_none()) round.what.loss = option<std::shared_ptr<Loss>>(d, "loss").get();
@@ -157,7 +157,7 @@ Scored scored(const Vector& y, const Matrix& scores, const std::optional<Vector>
   return {y.data(), scores.data(), weight ? weight->data() : nullptr, rows, outputs};
 }
 
-// The form of the rounded gradients, and what whole numbers are worth, from the extents of all rows.
+// The form of the rounded gradients, and the unit of the integers, from the extents of all rows.
 Rounded units_of(const BlockRound& round, index_t outputs, index_t output, bool exact, bool weighted) {
   expect(output >= 0 && output < outputs && round.extents.size() == static_cast<std::size_t>(outputs),
          "output is out of range");
@@ -195,7 +195,7 @@ void bind_gradients(nb::module_& m) {
           Gradients gradients(at, exact, false);
           gradients.measure(round.what, at);
           gradients.round(round.what, at, round.extents, round.seed, first);
-          const Rounded r = gradients.rounded(0);  // those of the other outputs come behind
+          const Rounded r = gradients.rounded(0);  // the other outputs follow
           if (!exact) {
             std::copy(r.words, r.words + n * k, words.begin());
             return;
@@ -212,7 +212,7 @@ template <class T>
 using InOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Codes = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// Sums with the layout that it refers to.
+// Sums, together with the layout they refer to.
 struct OwnedSums {
   std::shared_ptr<const Bins> layout;
   Rounding form;
@@ -225,7 +225,7 @@ void expect_codes(const Bins& layout, const Codes& codes, std::size_t rows) {
          "codes must be groups x rows x 16");
 }
 
-// Nodes out of a file are checked before they are trusted.
+// Checks nodes read from a file.
 template <class Word>
 void expect_nodes(const InOut<Word>& nodes, const Nodes& route) {
   Word most = 0;
@@ -327,7 +327,7 @@ void bind_sums(nb::module_& m) {
   bind_nodes<std::uint32_t>(m, sums);
 }
 
-// A growth with the layout that it refers to.
+// A growth, together with the layout it refers to.
 struct OwnedGrowth {
   std::shared_ptr<const Bins> layout;
   BlockGrowth growth;

@@ -1,4 +1,4 @@
-// What the bindings of trees share.
+// Declarations shared by the bindings of trees.
 #pragma once
 #include "bind/arrays.hpp"
 #include "trees/bins.hpp"
@@ -20,7 +20,7 @@ std::vector<T> copy(const In1<T>& a) {
 }
 
 nb::dict to_dict(trees::Nodes&& t);
-// Options of growth; throws unless they fit a table of so many columns.
+// Growth options; throws unless they fit a table with this many columns.
 trees::GrowOptions grow_options(const nb::dict& d, index_t cols);
 
 }  // namespace hinge

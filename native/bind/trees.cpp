@@ -28,7 +28,7 @@ namespace {
 using namespace nb::literals;
 using namespace trees;
 
-// What comes after these checks trusts shapes, codes and sums.
+// Checks shapes, codes and sums; later code does not check them again.
 void check_weights(const std::optional<Vector>& weight, index_t rows) {
   if (!weight) return;
   if (static_cast<index_t>(weight->shape(0)) != rows) throw nb::value_error("weight must have one entry per row");
@@ -102,7 +102,7 @@ void bind_sorted(nb::module_& m) {
       "x"_a.noconvert(), "y"_a.noconvert());
 }
 
-// The columns of a sparse matrix; what comes after trusts its indices.
+// The columns of a sparse matrix, with its indices checked.
 template <class T>
 Compressed<T> compressed(const In1<T>& data, const In1<std::int32_t>& row, const In1<std::int64_t>& begin,
                          index_t rows) {
@@ -198,9 +198,9 @@ CartOptions cart_options(const nb::dict& d) {
   return o;
 }
 
-// Trees on one table in any of its forms. Those of an ensemble are numbered from `first` on: the same
-// number and seed give the same tree, whichever are grown with it. With draws > 0 each tree has a bootstrap sample of
-// its own.
+// Grows trees on one table in any of its forms. The trees of an ensemble are numbered from `first` on: the same number
+// and seed give the same tree, whichever others are grown in the same call. With draws > 0 each tree has its own
+// bootstrap sample.
 nb::tuple grow_trees(const AnyForm& table, Vector y, std::optional<Vector> weight, bool frequency,
                      const nb::dict& options, index_t trees, index_t first, std::uint64_t seed, index_t draws,
                      std::optional<In1<std::uint32_t>> order, bool want_bags) {
@@ -218,7 +218,7 @@ nb::tuple grow_trees(const AnyForm& table, Vector y, std::optional<Vector> weigh
     throw nb::value_error("monotone must have one entry per column");
   check_weights(weight, n);
   check_targets(y, o.classes);
-  // The classes of each target, if the classes of every bootstrap sample are to weigh the same.
+  // The classes of each target, if every bootstrap sample is to be balanced by class.
   const auto balanced = option<std::vector<int>>(options, "balanced");
   if (!balanced.empty()) {
     const int columns = std::accumulate(balanced.begin(), balanced.end(), 0);
@@ -299,7 +299,7 @@ void bind_predict(nb::class_<Predictor>& c) {
       "x"_a.noconvert());
 }
 
-// Every index an ensemble holds is checked here: what comes after trusts them.
+// Checks every index of an ensemble; later code does not check them again.
 Ensemble ensemble(const nb::dict& d) {
   Ensemble e;
   e.start = copy(option<In1<std::int64_t>>(d, "start"));

@@ -63,7 +63,7 @@ class Arrays final : public Loss {
   double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const override {
     return sum_gradient(l_, y, s, c, u, n);
   }
-  void slopes(const double* y, const double* s, const double* c, double* u, index_t n) const override {
+  void gradients(const double* y, const double* s, const double* c, double* u, index_t n) const override {
     all_slopes(l_, y, s, c, u, n);
   }
   double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
@@ -108,7 +108,7 @@ void Loss::pointwise(int which, const double* y, const double* s, double* out, i
         out[i] = value(y + i, s + i, &one, 1);
         break;
       case 1:
-        slopes(y + i, s + i, &one, out + i, 1);
+        gradients(y + i, s + i, &one, out + i, 1);
         break;
       case 2:
         curvature(y + i, s + i, &one, &gradient_unused, out + i, 1);

@@ -17,7 +17,7 @@ class Loss {
   // u = c l', returns sum c l
   virtual double gradient(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
   // u = c l'
-  virtual void slopes(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
+  virtual void gradients(const double* y, const double* s, const double* c, double* u, index_t n) const = 0;
   // u = c l', h = c l'', returns sum c l
   virtual double curvature(const double* y, const double* s, const double* c, double* u, double* h,
                            index_t n) const = 0;

@@ -1,4 +1,4 @@
-// The subproblem of one batch: a few hundred variables, all of whose kernel values are at hand, solved pair by pair.
+// The subproblem of one batch: a few hundred variables with all their kernel values in memory, solved pair by pair.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 namespace hinge {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Pairs of points that coincide have no curvature: this takes its place.
+// The curvature used for a pair of points that coincide, whose true curvature is zero.
 constexpr double kTinyCurvature = 1e-12;
 
 // Arrays of `size` entries (a multiple of 8); entries beyond the batch can neither rise nor fall.
@@ -51,8 +51,8 @@ struct Batch {
 };
 
 struct Extremes {
-  double high, low;  // max e over those that may rise, min e over those that may fall
-  index_t at;        // where the max is
+  double high, low;  // max e over the variables that may rise, min e over those that may fall
+  index_t at;        // index of the max
 };
 
 using Lanes [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
@@ -73,7 +73,7 @@ struct Wide<float> {
   using Index = Ints;
 };
 
-// e -= step (K_i - K_j), and the extremes of the new e in a group.
+// e -= step (K_i - K_j); returns the extremes of the new e in a group.
 template <class T>
 HINGE_HOT Extremes move(const T* ki, const T* kj, double step, Batch<T>& batch, int group) {
   using V = typename Wide<T>::Values;
@@ -101,7 +101,7 @@ HINGE_HOT Extremes move(const T* ki, const T* kj, double step, Batch<T>& batch, 
   return out;
 }
 
-// The partner j of i that promises the largest decrease, (e_i - e_j)^2 / |phi_i - phi_j|^2; -1 if there is none.
+// The partner j of i with the largest predicted decrease, (e_i - e_j)^2 / |phi_i - phi_j|^2; -1 if there is none.
 template <class T>
 HINGE_HOT index_t partner(const Batch<T>& batch, index_t i) {
   using V = typename Wide<T>::Values;
@@ -132,7 +132,7 @@ HINGE_HOT index_t partner(const Batch<T>& batch, index_t i) {
   return j;
 }
 
-// e -= step (K_i - K_j), and the extremes of the group that is further from optimal.
+// e -= step (K_i - K_j); returns the extremes of the group with the larger violation.
 template <class T>
 Extremes move_all(const T* ki, const T* kj, double step, Batch<T>& batch) {
   const Extremes first = move<T>(ki, kj, step, batch, 0);
@@ -143,10 +143,10 @@ Extremes move_all(const T* ki, const T* kj, double step, Batch<T>& batch) {
 
 struct BatchProgress {
   index_t steps = 0;
-  double gain = 0;  // by how much the objective fell
+  double gain = 0;  // decrease of the objective
 };
 
-// Steps until the batch is optimal to `tol`.
+// Takes pair steps until the batch is optimal to `tol`.
 template <class T>
 BatchProgress solve_batch(Batch<T>& batch, double relative, double tol, index_t most) {
   const T* K = batch.K.data();
@@ -161,11 +161,11 @@ BatchProgress solve_batch(Batch<T>& batch, double relative, double tol, index_t 
         std::max(static_cast<double>(batch.diagonal[i]) + batch.diagonal[j] - 2.0 * ki[j], kTinyCurvature);
     const double room_i = batch.sign[i] > 0 ? batch.upper[i] - batch.a[i] : batch.a[i];
     const double room_j = batch.sign[j] > 0 ? batch.a[j] : batch.upper[j] - batch.a[j];
-    const double slope = batch.e[i] - batch.e[j];
-    double step = slope / curve;
+    const double gradient = batch.e[i] - batch.e[j];
+    double step = gradient / curve;
     const bool end_i = step >= room_i, end_j = std::min(step, room_i) >= room_j;
     step = std::min({step, room_i, room_j});
-    done.gain += step * (slope - 0.5 * step * curve);
+    done.gain += step * (gradient - 0.5 * step * curve);
     batch.a[i] += batch.sign[i] * step;
     batch.a[j] -= batch.sign[j] * step;
     if (end_i && room_i <= room_j) batch.a[i] = batch.sign[i] > 0 ? batch.upper[i] : 0.0;

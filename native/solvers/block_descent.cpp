@@ -19,16 +19,16 @@ BlockDescent::BlockDescent(const BlockProblem& problem, std::vector<double> W)
 void BlockDescent::round() {
   const index_t d = p_.d, k = p_.k;
   for (index_t j = 0; j < d; ++j) {
-    const double bend = p_.G[j * d + j], whole = bend + strength_ * p_.l2[j];
+    const double curvature = p_.G[j * d + j], total = curvature + strength_ * p_.l2[j];
     double *w = W_.data() + j * k, *r = R_.data() + j * k;
-    if (!(whole > 0)) continue;
+    if (!(total > 0)) continue;
     double squares = 0;
     for (index_t t = 0; t < k; ++t) {
-      step_[t] = r[t] + bend * w[t];
+      step_[t] = r[t] + curvature * w[t];
       squares += step_[t] * step_[t];
     }
     const double norm = std::sqrt(squares), l1 = strength_ * p_.l1[j];
-    const double keep = norm > l1 ? (1.0 - l1 / norm) / whole : 0.0;
+    const double keep = norm > l1 ? (1.0 - l1 / norm) / total : 0.0;
     bool moved = false;
     for (index_t t = 0; t < k; ++t) {
       const double next = keep * step_[t];
@@ -56,7 +56,7 @@ double BlockDescent::relative_gap() const {
     else if (steep > l1)
       scale = std::min(scale, l1 / steep);
   }
-  if (scale < 1 && conjugate > 0) {  // rows with and without a ridge: the scaled residuals of the former
+  if (scale < 1 && conjugate > 0) {  // rows with and without a ridge: scale the residuals of the rows with one
     conjugate = 0;
     for (index_t j = 0; j < d; ++j) {
       const double *r = R_.data() + j * k, l2 = strength_ * p_.l2[j];

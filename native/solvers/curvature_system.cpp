@@ -13,9 +13,9 @@
 namespace hinge {
 namespace {
 
-constexpr double kLeast = 1e-20;  // of the largest h: what a row without curvature has, so that 1/h is finite
+constexpr double kLeast = 1e-20;  // least h of a row, as a share of the largest, so that 1/h is finite
 
-// The factor of a positive semidefinite matrix of order m, given by `fill(L, jitter)`, with as much jitter as it needs.
+// Factors a positive semidefinite matrix of order m, written by `fill(L, jitter)`, with as much jitter as it needs.
 template <class Fill>
 void factor_with_jitter(index_t m, double jitter, std::vector<double>& L, const Fill& fill) {
   L.assign(m * m, 0.0);
@@ -34,7 +34,7 @@ class ColumnSystem final : public CurvatureSystem {
     factor_curvature(X_, h, diagonal, intercept_, chol_);
   }
 
-  // The scores are those of the weights, so that there never is a lag.
+  // The scores are computed from the weights, so the lag is always zero.
   void solve(double* x, double* z) const override {
     const index_t d = X_.cols(), m = d + (intercept_ ? 1 : 0);
     blas::potrs('L', m, 1, chol_.data(), m, x, m);
@@ -49,8 +49,9 @@ class ColumnSystem final : public CurvatureSystem {
   std::vector<double> chol_;
 };
 
-// As sum v = s, adding bias_ 1 1' to the matrix and bias_ s 1 to the right-hand side changes nothing; without it the
-// matrix of an optimum, with one row more at its kink than there are weights in use, is singular but for rounding.
+// As sum v = s, adding bias_ 1 1' to the matrix and bias_ s 1 to the right-hand side leaves the solution unchanged.
+// Without this term the matrix at an optimum, which has one more row at a kink than weights in use, is singular up to
+// rounding.
 class RowSystem final : public CurvatureSystem {
  public:
   RowSystem(const Products& X, const Products& transposed, bool intercept)
@@ -81,7 +82,7 @@ class RowSystem final : public CurvatureSystem {
     std::vector<double> v(z, z + n_), more(d_ + 1), lag(n_);
     const double sum = intercept_ ? x[d_] : 0.0;
     solve_once(x, v.data());
-    // One step of refinement: what the scores of the weights lack, and the sum.
+    // One step of iterative refinement: the residual of the scores X w + b, and of the sum.
     X_.matvec(x, lag.data());
     for (index_t i = 0; i < n_; ++i) lag[i] += (intercept_ ? x[d_] : 0.0) + z[i] - v[i] / h_[i];
     more[d_] = sum - vec::sum(v.data(), n_);
@@ -91,7 +92,7 @@ class RowSystem final : public CurvatureSystem {
   }
 
  private:
-  // x: r and s, then w and b; v: the lag, then v.
+  // x: in, r and s; out, w and b. v: in, the lag; out, v.
   void solve_once(double* x, double* v) const {
     std::vector<double> scaled(d_), back(d_), scores(n_);
     for (index_t j = 0; j < d_; ++j) scaled[j] = x[j] / diagonal_[j];

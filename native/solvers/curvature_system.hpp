@@ -17,23 +17,23 @@ class CurvatureSystem {
  public:
   virtual ~CurvatureSystem() = default;
   virtual void factor(const double* h, const double* diagonal) = 0;
-  // x: r, and s if there is a bias, then w and b. z: `lag` then z, which matches v = H z and not z = X w + b where
-  // rounding does not allow both; a lag is what is then left to the next step.
+  // x: in, r and, with a bias, s; out, w and b. z: in, `lag`; out, z, which satisfies v = H z. Where rounding prevents
+  // z = X w + b from holding as well, the difference is the lag of the next step.
   virtual void solve(double* x, double* z) const = 0;
 };
 
-// Order d.
+// Factors a matrix of order d.
 std::unique_ptr<CurvatureSystem> column_system(const Products& X, bool intercept);
 
-// Order n; `transposed` is X'.
+// Factors a matrix of order n; `transposed` is X'.
 std::unique_ptr<CurvatureSystem> row_system(const Products& X, const Products& transposed, bool intercept);
 
-// The Cholesky factor of [X 1]' H [X 1] + diag(diagonal, 0), in column-major order, with as much added to the diagonal
+// The Cholesky factor of [X 1]' H [X 1] + diag(diagonal, 0), in column-major order, with as much jitter on the diagonal
 // as rounding needs.
 void factor_curvature(const Products& X, const double* h, const double* diagonal, bool intercept,
                       std::vector<double>& L);
 
-// X' for methods that see X as Products, with memory of its own.
+// A copy of X', for methods that take X as Products.
 class Transposed {
  public:
   explicit Transposed(const Design& X);

@@ -17,15 +17,15 @@ namespace {
 constexpr index_t kBatch = 512;
 // A batch is solved until its violation has fallen to this fraction.
 constexpr double kBatchAccuracy = 0.1;
-// Every so many batches is checked whether the objective still falls by more than rounding errors, which are this
-// fraction of the sum of what it is made of.
-constexpr int kAsk = 16;
+// Every kCheckInterval batches the solver checks that the objective still falls by more than its rounding error, which
+// is kRounding times the sum of the absolute values of its terms.
+constexpr int kCheckInterval = 16;
 constexpr double kRounding = 1e-16;
-// Points are left out when at least this fraction of those in use can be.
+// Points are shrunk when at least this fraction of the active ones can be ...
 constexpr double kWorthShrinking = 0.1;
 
-// … and not before this many rows per point have been used: taking points back in costs as much as computing the rows
-// of all support vectors, which only a long run earns back.
+// ... and after this many kernel rows per point: reactivating points costs as much as computing the rows of all support
+// vectors, which only a long run earns back.
 constexpr index_t kPatience = 8;
 
 // F[c] += sum_r step_r rows_r[c] for c in [begin, end).
@@ -107,7 +107,7 @@ class Decomposition {
       out.steps += progress.steps;
       gained += progress.gain;
       store();
-      if ((out.batches + 1) % kAsk == 0) {
+      if ((out.batches + 1) % kCheckInterval == 0) {
         stuck = gained <= kRounding * terms();
         gained = 0;
       }
@@ -127,7 +127,7 @@ class Decomposition {
   bool may_rise(index_t v) const { return p_.sign[v] > 0 ? a_[v] < p_.upper[v] : a_[v] > 0; }
   bool may_fall(index_t v) const { return p_.sign[v] > 0 ? a_[v] > 0 : a_[v] < p_.upper[v]; }
   int group(index_t v) const { return p_.groups == 2 && p_.sign[v] < 0; }
-  // How far the optimality conditions are from being met, in the worse group; -inf if there is no pair to move.
+  // The violation of the optimality conditions, in the worse group; -inf if no pair can move.
   double violation() const {
     const double first = high_[0] - low_[0];
     return p_.groups == 2 ? std::max(first, high_[1] - low_[1]) : first;
@@ -143,7 +143,7 @@ class Decomposition {
       }
   }
 
-  // The sum of the absolute values of what the objective is the sum of: the largest so far.
+  // The largest sum of absolute values of the objective's terms so far.
   double terms() {
     double sum = 0;
     each([&](index_t v, index_t k, double) { sum += a_[v] * (std::abs(p_.target[v]) + std::abs(F_[k])); });
@@ -161,7 +161,7 @@ class Decomposition {
     if (violation() == kInfinity) throw std::invalid_argument("Kernel values are too large: scores overflow.");
   }
 
-  // The next batch: what was new in the last one, and the worst violators from both ends of each group.
+  // The next batch: the variables that were new in the last one, and the worst violators from both ends of each group.
   void choose() {
     std::array<std::vector<std::pair<double, index_t>>, 2> up, down;
     std::vector<index_t> kept(fresh_);
@@ -202,7 +202,7 @@ class Decomposition {
     order_.insert(order_.end(), fresh_.begin(), fresh_.end());
   }
 
-  // Kernel rows of the batch, and the batch as a small problem of its own.
+  // Gathers the kernel rows of the batch and sets it up as a small problem.
   void load() {
     ++time_;
     const index_t m = static_cast<index_t>(order_.size()), n = p_.n;
@@ -215,7 +215,7 @@ class Decomposition {
     std::vector<index_t> at(m);
     for (index_t c = 0; c < m; ++c) at[c] = position_[order_[c] % n];
     const index_t parts = parts_for(m * m, 1 << 13);
-    parallel_for(parts, [&](index_t part) {  // cells far apart: the rows wait for memory, not for each other
+    parallel_for(parts, [&](index_t part) {  // the cells are far apart in memory, so threads hide its latency
       for (index_t r = range_begin(m, parts, part); r < range_begin(m, parts, part + 1); ++r)
         gather<T>(rows_[r], at.data(), m, batch_.K.data() + r * batch_.size);
     });
@@ -230,7 +230,7 @@ class Decomposition {
     }
   }
 
-  // The kernel rows of the batch from the cache, after computing those that are not in it.
+  // The kernel rows of the batch from the cache; missing rows are computed first.
   void fetch() {
     const index_t m = static_cast<index_t>(order_.size()), n = p_.n;
     std::vector<index_t> missing;
@@ -248,7 +248,7 @@ class Decomposition {
       if (!rows_[k]) rows_[k] = cache_.find(order_[k] % n, time_);
   }
 
-  // Takes over the batch's solution.
+  // Writes the batch's solution back and updates F.
   void store() {
     std::vector<const T*> moved;
     std::vector<double> step;
@@ -263,7 +263,8 @@ class Decomposition {
     add_rows<T>(moved, step, static_cast<index_t>(active_.size()), F_.data());
   }
 
-  // Leaves out points none of whose variables could be chosen: at a bound, pulling outwards.
+  // Shrinking: removes points none of whose variables can be chosen, being at a bound with a gradient that points
+  // outwards.
   void shrink() {
     const index_t count = static_cast<index_t>(active_.size());
     std::vector<char> needed(count, 0);
@@ -295,7 +296,7 @@ class Decomposition {
     source_.restrict(active_.data(), left);
   }
 
-  // All points again, with F made anew for those that were left out.
+  // Reactivates all points and recomputes F of those that were shrunk.
   void restore() {
     std::vector<index_t> others;
     for (index_t i = 0; i < p_.n; ++i)
@@ -313,7 +314,7 @@ class Decomposition {
     cache_.clear();
   }
 
-  // F at some points from the coefficients alone.
+  // Computes F at some points from the coefficients alone.
   void refresh(const std::vector<index_t>& points, std::vector<double>& F) {
     std::vector<index_t> support;
     std::vector<double> coefficient;
@@ -343,8 +344,8 @@ class Decomposition {
     }
   }
 
-  // Where e should be in a group: the mean over variables inside their bounds, where at the optimum e is the
-  // same for all; else the middle of what is possible.
+  // The level of e in a group: the mean over variables strictly inside their bounds, which at the optimum all have the
+  // same e; without such variables the middle of the admissible interval.
   double middle(int g) const {
     double sum = 0;
     index_t count = 0;
@@ -360,7 +361,7 @@ class Decomposition {
   const DualProblem& p_;
   const DecompositionOptions& options_;
   Monitor& monitor_;
-  bool in_memory_;  // all rows, at the source
+  bool in_memory_;  // whether the source holds all rows in memory
   index_t size_;
   RowCache<T> cache_;
   std::vector<double> a_, F_;

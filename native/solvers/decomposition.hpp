@@ -13,16 +13,15 @@
 // Method      Batches of variables, half of them new (those that violate optimality most, from both ends) and half
 //             from the batch before. The kernel rows of a batch come from one matrix product, or from a cache of rows
 //             bounded in bytes. Within a batch: pairs, the second by the largest predicted decrease (Fan, Chen & Lin
-//             2005, working set selection 2). Then F is brought up to date from the rows of the variables that moved.
-//             Points whose variables sit at a bound and pull outwards are left out until the rest has converged
-//             (shrinking); F of those is then made anew, and everything is checked.
-// Ends        when the optimality condition holds to `tol`, when batches or steps have been used up, or when the
-//             objective no longer falls by more than the rounding errors of its terms (the violation that is returned
-//             is then larger than `tol`).
+//             2005, working set selection 2). Then F is updated with the rows of the variables that moved.
+// Shrinking   Points whose variables are at a bound, with a gradient that points outwards, are left out until the rest
+//             has converged; F is then recomputed for them, and the optimality condition is checked on all points.
+// Stops       when the optimality condition holds to `tol`, when batches or steps are used up, or when the objective no
+//             longer falls by more than its rounding error (the returned violation is then larger than `tol`).
 // Reference   Joachims (1999), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM (batches);
 //             Chang & Lin (2001), Training nu-support vector classifiers (groups).
 //
-// The order of all sums depends on the data only: same bits for any number of threads.
+// All sums are added in an order that depends on the data only, so results do not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -33,18 +32,18 @@
 
 namespace hinge {
 
-// Where kernel rows come from. Columns may be restricted to some of the points.
+// A source of kernel rows. Its columns can be restricted to some of the points.
 template <class T>
 class RowSource {
  public:
   virtual ~RowSource() = default;
   virtual index_t points() const = 0;
-  virtual void restrict(const index_t* columns, index_t count) = 0;       // sorted; all of them at first
+  virtual void restrict(const index_t* columns, index_t count) = 0;       // sorted; initially all columns
   virtual void rows(const index_t* which, index_t m, T* const* out) = 0;  // out[r][c], c over the columns
-  virtual const T* kept(index_t) const { return nullptr; }                // a point's full row, if all are in memory
+  virtual const T* kept(index_t) const { return nullptr; }  // the row of a point, null unless all are in memory
 };
 
-// Rows computed from points by a kernel program.
+// Rows computed from the points by a kernel program.
 template <class T>
 class ProgramRows final : public RowSource<T> {
  public:
@@ -59,7 +58,7 @@ class ProgramRows final : public RowSource<T> {
   std::unique_ptr<Gathered<T>> some_;
 };
 
-// Full rows from a function (a matrix at hand, a kernel written in Python), cut to the columns in use.
+// Full rows from a function (a matrix in memory, a kernel written in Python), cut to the active columns.
 template <class T>
 class FullRows final : public RowSource<T> {
  public:
@@ -76,7 +75,7 @@ class FullRows final : public RowSource<T> {
   std::vector<T> buffer_;
 };
 
-// Rows of a matrix that is in memory: they are used where they are, and points are never left out.
+// Rows of a matrix in memory: they are used in place, and points are never shrunk.
 class MatrixRows final : public RowSource<double> {
  public:
   MatrixRows(const double* values, index_t n) : values_(values), n_(n) {}
@@ -95,13 +94,13 @@ class MatrixRows final : public RowSource<double> {
 struct DualProblem {
   index_t n = 0, variables = 0;  // variables = n or 2 n
   const double *sign, *target, *upper;
-  int groups = 1;  // 2: the sum of a is kept for each sign
+  int groups = 1;  // 2: the sum of a is fixed for each sign
 };
 
 struct DecompositionOptions {
-  double tol = 1e-3;         // how far max and min of the optimality condition may cross
-  double cache_bytes = 2e8;  // for kernel rows
-  int max_iter = 100000;     // batches
+  double tol = 1e-3;         // largest violation, max e - min e of the optimality condition
+  double cache_bytes = 2e8;  // size of the cache of kernel rows
+  int max_iter = 100000;     // limit on the number of batches
   index_t max_steps = index_t{1} << 62;
   bool shrinking = true;
 };
@@ -111,7 +110,7 @@ struct DualSolution {
   double bias = 0, rho = 0, violation = 0;
   int batches = 0;
   index_t steps = 0;
-  bool stopped = false;  // by the monitor
+  bool stopped = false;  // whether the monitor stopped the run
 };
 
 template <class T>

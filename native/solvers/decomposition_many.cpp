@@ -10,10 +10,10 @@
 namespace hinge {
 namespace {
 
-// Problems that one thread takes at a time.
+// Problems per parallel task.
 constexpr index_t kTogether = 16;
 
-// Points that stand one after the other in the matrix.
+// Consecutive rows of the kernel matrix.
 struct Run {
   index_t begin, size;
 };
@@ -37,8 +37,8 @@ HINGE_HOT void subtract(double factor, const double* __restrict row, index_t n, 
   for (index_t i = 0; i < n; ++i) e[i] -= factor * row[i];
 }
 
-// Where e lies in a group (the mean over variables inside their bounds, else the middle of what optimality allows), and
-// how far the optimality condition is from being met there.
+// The level of e in a group (the mean over variables strictly inside their bounds, else the middle of the interval that
+// optimality allows), and the violation of the optimality condition there.
 struct Level {
   double value, violation;
 };

@@ -1,9 +1,9 @@
-// Many small duals (decomposition.hpp) over some of the points of one kernel matrix each, one variable per point.
+// Many small duals (decomposition.hpp), each over some of the points of one kernel matrix, with one variable per point.
 //
-// Problem p has the points rows[p][0 ... length[p]); everything about it stands in line p of tables of one width. Each
-// is solved as a single batch: pairs of variables until the optimality condition holds to tol[p].
+// Problem p has the points rows[p][0 ... length[p]); row p of each table holds its data. Each problem is solved as a
+// single batch: pairs of variables until the optimality condition holds to tol[p].
 //
-// Problems are independent of each other: same bits for any number of threads.
+// The problems are independent, so results do not depend on the number of threads.
 #pragma once
 #include "core/hot.hpp"
 

@@ -13,34 +13,34 @@
 namespace hinge {
 namespace {
 
-// Bands pay where rows are many, and many more than columns.
+// The band method pays off with many rows, and many more rows than columns.
 constexpr index_t kManyRows = 20'000, kRowsPerColumn = 60;
-// Of the rows, one in so many.
+// The sample has one in this many rows.
 constexpr index_t kSampleShare = 16, kSmoothShare = 8, kRoughShare = 6, kFirstShare = 10, kLaterShare = 24;
 constexpr double kSampleTol = 1e-2, kFirstTol = 1e-4;
 constexpr int kSmoothSteps = 3, kStepsPerRound = 40, kRounds = 8;
 
 // u_i = sum_k u_ik.
-std::vector<double> slopes_by_row(const std::vector<double>& u, index_t n) {
+std::vector<double> dual_by_row(const std::vector<double>& u, index_t n) {
   std::vector<double> sums(u.begin(), u.begin() + n);
   for (index_t k = n; k < static_cast<index_t>(u.size()); ++k) sums[k % n] += u[k];
   return sums;
 }
 
-// Rows far from their kinks stay on the side they are on: there the loss is a straight line. So
-//   1. a sample of the rows gives rough weights, and some steps of Newton on the loss with its kinks rounded off, over
-//      all rows, better ones;
-//   2. the rows nearest to their kinks under them, the band, are solved for with the others as a linear function;
-//   3. if some of the others have changed sides after all, they and their like make the next band.
-// What is wrong with a round is known exactly: the loss that rows on the wrong side have above their straight lines.
+// Rows far from their kinks stay on the same side, where the loss is linear. So
+//   1. a sample of the rows gives rough weights, and a few Newton steps on the smoothed loss over all rows improve
+//   them;
+//   2. the rows nearest to their kinks, the band, are solved with the other rows as a linear function;
+//   3. if some of the other rows have changed sides, they and similar rows form the next band.
+// The error of a round is known exactly: the loss of the rows on the wrong side minus their linear function.
 class Bands {
  public:
   Bands(const LinearProblem& p, const std::vector<Kinks>& kinks)
       : p_(p), kinks_(kinks), n_(p.n()), d_(p.d()), w_(d_), z_(n_), far_(n_) {}
 
-  // Empty if the weights were still wrong after all rounds; `w` and `b` are then where to go on from.
+  // Empty if rows were still on the wrong side after all rounds; `w` and `b` are then a start for the full problem.
   std::optional<LinearSolution> run(double tol, int max_iter, Monitor& monitor) {
-    // Smooth steps would move weights that an L1 penalty wants to be zero, or beyond their bounds.
+    // Smooth steps would move weights away from zero, where an L1 penalty holds them, or beyond their bounds.
     bool smooth = vec::max_abs(p_.penalty.l1, d_) == 0.0;
     for (index_t j = 0; j < d_; ++j)
       smooth = smooth && std::isinf(p_.penalty.lower[j]) && std::isinf(p_.penalty.upper[j]);
@@ -59,7 +59,7 @@ class Bands {
       if (found.outcome == Outcome::stalled) return {};
       take(found);
       const double primal = objective(), wrong = violation();
-      if (!(primal <= before + round_tol * std::fabs(before))) {  // the straight lines led astray
+      if (!(primal <= before + round_tol * std::fabs(before))) {  // the linearised loss increased the objective
         w_ = w;
         b_ = b;
         z_ = sides_;
@@ -78,7 +78,7 @@ class Bands {
   double b() const { return b_; }
 
  private:
-  // The data of some rows.
+  // The problem restricted to some rows.
   struct Part {
     std::unique_ptr<Products> X;
     std::vector<double> c, offset;
@@ -96,7 +96,7 @@ class Bands {
     }
 
     LinearSolution solve(LinearPart rest, double tol, const Bands& all, int max_iter) const {
-      Monitor silent;  // its objective is not that of the caller's problem
+      Monitor silent;  // the monitor must not receive the objective of a subproblem
       const KinkedProblem problem{
           *X,    c.data(),       offset.empty() ? nullptr : offset.data(), all.p_.intercept, all.p_.penalty,
           kinks, std::move(rest)};
@@ -105,7 +105,7 @@ class Bands {
     }
   };
 
-  // False if there is hardly a row with a weight in it.
+  // False if too few rows have a positive weight.
   bool learn_from_sample(double tol, int max_iter) {
     const std::vector<index_t> rows = sample();
     const index_t m = static_cast<index_t>(rows.size());
@@ -117,7 +117,7 @@ class Bands {
     return true;
   }
 
-  // One row of every stretch of equal length.
+  // A stratified sample: one row from every run of equal length.
   std::vector<index_t> sample() const {
     const index_t m = std::max(n_ / kSampleShare, std::min(n_ / 4, 20 * d_));
     std::vector<index_t> rows;
@@ -151,7 +151,7 @@ class Bands {
   }
 
   // One Newton step on the loss averaged over scores +- width, which has the curvature (hi - lo) / (2 width) there.
-  // False if it does not help.
+  // False if the step does not decrease the objective.
   bool smooth_step() {
     measure();
     const double width = std::max(distance(n_ / kSmoothShare), 1e-300);
@@ -184,14 +184,14 @@ class Bands {
     return false;
   }
 
-  // How far the `rank`-nearest row is from its kink.
+  // The distance of the `rank`-nearest row from its kink.
   double distance(index_t rank) const {
     std::vector<double> sorted = far_;
     std::nth_element(sorted.begin(), sorted.begin() + rank, sorted.end());
     return sorted[rank];
   }
 
-  // At least `wanted` rows, and all that are not much farther than the deepest mistake of the last round.
+  // At least `wanted` rows, and all rows not much farther than the largest error of the last round.
   std::vector<index_t> nearest(index_t wanted) const {
     const double limit = std::max(distance(wanted), 1.5 * deepest_);
     std::vector<index_t> rows;
@@ -200,7 +200,7 @@ class Bands {
     return rows;
   }
 
-  // The straight lines of all rows but these, on the sides that their scores are on now.
+  // The linear function of all rows outside the band, on the current sides of their scores.
   LinearPart rest(const std::vector<index_t>& rows) {
     LinearPart part{std::vector<double>(d_), 0, 0};
     sides_ = z_;
@@ -210,18 +210,18 @@ class Bands {
     for (const Kinks& k : kinks_)
       for (index_t i = 0; i < n_; ++i)
         if (outside_[i]) {
-          const double slope = p_.c[i] * line(k, i);
-          cu[i] += slope;
-          part.constant += slope * ((p_.offset ? p_.offset[i] : 0.0) - k.a[i]);
+          const double gradient = p_.c[i] * line(k, i);
+          cu[i] += gradient;
+          part.constant += gradient * ((p_.offset ? p_.offset[i] : 0.0) - k.a[i]);
         }
-    p_.X.rmatvec(cu.data(), part.slope.data());
+    p_.X.rmatvec(cu.data(), part.gradient.data());
     part.bias = vec::sum(cu.data(), n_);
     return part;
   }
 
   double line(const Kinks& k, index_t i) const { return sides_[i] > k.a[i] ? k.hi[i] : k.lo[i]; }
 
-  // How much the loss is above the straight lines; notes how far beyond its kink a row on the wrong side is at most.
+  // The loss minus its linear function; records how far rows on the wrong side are beyond their kinks at most.
   double violation() {
     double wrong = 0;
     deepest_ = 0;
@@ -253,7 +253,7 @@ class Bands {
       for (index_t i = 0; i < n_; ++i)
         if (outside_[i]) out.dual[i] += line(k, i);
     const index_t m = static_cast<index_t>(rows.size());
-    const std::vector<double> u = slopes_by_row(found.dual, m);
+    const std::vector<double> u = dual_by_row(found.dual, m);
     for (index_t i = 0; i < m; ++i) out.dual[rows[i]] = u[i];
     return out;
   }
@@ -283,7 +283,7 @@ LinearSolution interior_point(const LinearProblem& p, const std::vector<Kinks>& 
   if (p.n() >= std::max(kManyRows, kRowsPerColumn * p.d()) && chosen_rows(p.X, {})) {
     Bands bands(p, kinks);
     if (auto found = bands.run(tol, max_iter, monitor)) return *found;
-    w = bands.w();  // a start; its steps, on few rows, do not count against max_iter
+    w = bands.w();  // a start; its iterations, on few rows, do not count towards max_iter
     b = bands.b();
   }
   std::optional<Transposed> transposed;
@@ -291,7 +291,7 @@ LinearSolution interior_point(const LinearProblem& p, const std::vector<Kinks>& 
   const KinkedProblem problem{p.X,       p.c,   p.offset, p.intercept,
                               p.penalty, kinks, {},       transposed ? &transposed->products() : nullptr};
   LinearSolution out = interior_steps(problem, w, b, tol, 0, max_iter, monitor);
-  out.dual = slopes_by_row(out.dual, p.n());
+  out.dual = dual_by_row(out.dual, p.n());
   return out;
 }
 

@@ -6,12 +6,11 @@
 // Optimality  L2 w + X'(c u) + u_l1 = 0,  sum c u = 0,  z - a = p - q,  p (hi - u) = 0,  q (u - lo) = 0,  p, q >= 0
 // Method      Newton on these equations with p (hi - u) = q (u - lo) = mu, mu -> 0 (Mehrotra's predictor-corrector;
 //             Nocedal & Wright, algorithm 16.4). Eliminating u, p and q leaves X' diag(h) X + L2, of order d + 1.
-// Returns     w, b and the dual variables u, which are strictly inside their intervals: a dual point for the
-// certificate.
+// Returns     w, b and the dual variables u, strictly inside their intervals: a dual point for the certificate.
 //
-// For n rows and d features an iteration costs n d^2 operations, and about 20 of them do, whatever the conditioning:
-// this is the method for dense data where dual coordinate descent stalls. Of many rows most iterations see only those
-// near the kinks (interior_point.cpp).
+// For n rows and d features an iteration costs n d^2 operations, and about 20 iterations suffice whatever the
+// conditioning: this is the method for dense data on which dual coordinate descent stalls. With many rows most
+// iterations use only the rows near the kinks (interior_point.cpp).
 #pragma once
 #include "core/monitor.hpp"
 #include "solvers/problem.hpp"

@@ -8,7 +8,7 @@
 namespace hinge {
 namespace {
 
-constexpr double kToBoundary = 0.9995;  // the part of the way to the boundary a step may go
+constexpr double kToBoundary = 0.9995;  // share of the distance to the boundary that a step may go
 
 template <class F>
 void over(index_t n, const F& f) {
@@ -16,7 +16,7 @@ void over(index_t n, const F& f) {
   parallel_for(parts, [&](index_t part) { f(range_begin(n, parts, part), range_begin(n, parts, part + 1)); });
 }
 
-// f of fixed pieces of [0, n).
+// The values of f on fixed pieces of [0, n).
 template <class F>
 std::vector<double> pieces(index_t n, const F& f) {
   const index_t parts = n == 0 ? 0 : parts_for(n, 4096);
@@ -70,8 +70,8 @@ double spread(const Terms& t, const double* z) {
   return sum / std::max(t.weight(), 1e-300);
 }
 
-// Slopes in the middle of their intervals, p and q split so that p - q = z - a and p (hi - u), q (u - lo) are at least
-// `product`.
+// Sets u to the middle of its interval and splits p and q so that p - q = z - a, and p (hi - u) and q (u - lo) are at
+// least `product`.
 void start(Terms& t, const double* z, double product) {
   for (index_t first = 0; first < t.total; first += t.n)
     for (index_t i = 0; i < t.n; ++i) {
@@ -164,7 +164,7 @@ void back_substitute(Terms& t, double mu, bool second, const double* dz) {
   });
 }
 
-// The longest step that keeps everything inside, by the largest share of its room that anything moves.
+// The longest step that keeps all variables strictly inside their bounds.
 HINGE_HOT double most_of_room(const Terms& t, index_t b, index_t e) {
   double most = 1e-300;
   for (index_t k = b; k < e; ++k) {
@@ -182,7 +182,7 @@ double longest(const Terms& t) {
 
 HINGE_HOT void advance_part(Terms& t, double alpha, index_t b, index_t e) {
   for (index_t k = b; k < e; ++k) {
-    const double least = 1e-15 * (t.hi[k] - t.lo[k]);  // rounding must not put anything on the boundary itself
+    const double least = 1e-15 * (t.hi[k] - t.lo[k]);  // rounding must not put a variable on the boundary
     t.u[k] = std::min(std::max(t.u[k] + alpha * t.du[k], t.lo[k] + least), t.hi[k] - least);
     t.p[k] = std::max(t.p[k] + alpha * t.dp[k], 1e-200);
     t.q[k] = std::max(t.q[k] + alpha * t.dq[k], 1e-200);
@@ -209,7 +209,7 @@ std::vector<double> steepest(const KinkedProblem& p) {
     for (const double limit : {p.penalty.lower[j], p.penalty.upper[j]})
       if (std::isfinite(limit)) bound = std::max(bound, std::fabs(limit));
     out[j] = std::sqrt(gram[j * d + j] * sum) + p.penalty.l1[j] + p.penalty.l2[j] * bound;
-    if (!p.rest.slope.empty()) out[j] += std::fabs(p.rest.slope[j]);
+    if (!p.rest.gradient.empty()) out[j] += std::fabs(p.rest.gradient[j]);
     out[j] = 1.01 * out[j] + 1e-300;
   }
   return out;
@@ -299,7 +299,7 @@ class Method {
       out.iterations = it;
       measure(monitor, it, out);
       if (met(tol)) {
-        residuals();  // so far they were what the steps should have left of them
+        residuals();  // recompute the residuals, which were predicted from the steps so far
         if (met(tol)) out.outcome = Outcome::converged;
       }
       if (out.outcome != Outcome::max_iter) break;
@@ -308,7 +308,7 @@ class Method {
         break;
       }
     }
-    // What an L1 penalty would make zero, or a bound hold, is as near to it as the tolerance here.
+    // Weights that an L1 penalty or a bound holds are within the tolerance of it: put them exactly there.
     const double largest = vec::max_abs(w_.data(), d_), near = 1e-2 * tol * largest;
     if (l1_.total) drop_small(tol, near);
     hold_at_bounds(largest);
@@ -323,7 +323,7 @@ class Method {
   }
 
  private:
-  // Weights up to `near` become zero; fewer of them where the loss, steep beside a weak penalty, would rise too much.
+  // Sets weights up to `near` to zero, or fewer of them where the objective would rise too much.
   void drop_small(double tol, double near) {
     const double most = primal() + 0.1 * tol * std::fabs(primal());
     const std::vector<double> w = w_, z = z_;
@@ -337,8 +337,8 @@ class Method {
     z_ = z;
   }
 
-  // Of a weight near its bound and a dual variable near the end of its interval one tends to zero: if it is the
-  // distance of the weight, the bound holds it.
+  // By complementarity either the distance of a weight from its bound or that of the dual variable from the end of its
+  // interval tends to zero: in the first case the bound is active.
   void hold_at_bounds(double largest) {
     double widest = 0;
     for (index_t k = 0; k < l1_.total; ++k) widest = std::max(widest, l1_.hi[k] - l1_.lo[k]);
@@ -352,15 +352,15 @@ class Method {
     }
   }
 
-  // The objective, with the rows that are left out as the straight lines they are.
+  // The objective, including the linear function of the rows that are left out.
   double primal() const {
     double rest = p_.rest.constant + p_.rest.bias * b_;
-    if (!p_.rest.slope.empty()) rest += vec::dot(p_.rest.slope.data(), w_.data(), d_);
+    if (!p_.rest.gradient.empty()) rest += vec::dot(p_.rest.gradient.data(), w_.data(), d_);
     const double ridge = 0.5 * vec::dot3(p_.penalty.l2, w_.data(), w_.data(), d_);
     return value(loss_, z_.data()) + value(l1_, w_.data()) + ridge + rest;
   }
 
-  // The objective and its gap, reported as those of iteration `it`.
+  // Evaluates the objective and its gap, and reports them for iteration `it`.
   void measure(Monitor& monitor, int it, LinearSolution& out) {
     primal_ = primal();
     left_ = complementarity(loss_, 0.0) + complementarity(l1_, 0.0);
@@ -369,15 +369,15 @@ class Method {
 
   bool met(double tol) const { return gap_share() == 0.0 || (gap_share() <= tol && infeasibility_ <= 1e-2 * tol); }
 
-  // Relative to the objective; an objective of zero but for rounding has none.
+  // Relative to the objective; zero if the objective is zero up to rounding.
   double gap_share() const {
     const double gap = left_ + dual_loss();
     return gap <= rounding_ ? 0.0 : gap / std::max(std::fabs(primal_), 1e-300);
   }
 
-  // What the dual value loses because the dual variables and the weights do not agree exactly: rw^2 / (2 l2) where
-  // there is a ridge. Under an L1 penalty alone |X'(c u)| may exceed l1 by a share, by which all dual variables then
-  // have to be shorter, and their value less.
+  // The decrease of the dual value because X'(c u) and the weights do not agree exactly: rw^2 / (2 l2) where there is a
+  // ridge. Under an L1 penalty alone |X'(c u)| may exceed l1 by some factor, and all dual variables must then be
+  // divided by it.
   double dual_loss() const {
     double s = 0, excess = 0;
     for (index_t j = 0; j < d_; ++j) {
@@ -389,7 +389,7 @@ class Method {
     return s + excess * std::fabs(primal_);
   }
 
-  // rw = (L2 w + u_l1 + X'(c u), sum c u) and the gradients of the rest.
+  // rw = (L2 w + u_l1 + X'(c u), sum c u) plus the gradient of the linear function of the other rows.
   void residuals() {
     std::fill(scratch_.begin(), scratch_.end(), 0.0);
     over(n_, [&](index_t b, index_t e) {
@@ -399,11 +399,11 @@ class Method {
     p_.X.rmatvec(scratch_.data(), rw_.data());
     for (index_t j = 0; j < d_; ++j) rw_[j] += p_.penalty.l2[j] * w_[j];
     for (index_t k = 0; k < l1_.total; ++k) rw_[k % d_] += shares_[k % d_] * l1_.u[k];
-    if (!p_.rest.slope.empty()) vec::axpy(1.0, p_.rest.slope.data(), rw_.data(), d_);
+    if (!p_.rest.gradient.empty()) vec::axpy(1.0, p_.rest.gradient.data(), rw_.data(), d_);
     infeasibility_ = 0;
     if (p_.intercept) {
       double size =
-          std::fabs(p_.rest.bias) + 1e-10 * loss_.weight();  // where all dual variables vanish, so may their sum
+          std::fabs(p_.rest.bias) + 1e-10 * loss_.weight();  // the scale of sum c u where all dual variables vanish
       for (const double x : scratch_) size += std::fabs(x);
       rw_[d_] = vec::sum(scratch_.data(), n_) + p_.rest.bias;
       infeasibility_ = std::fabs(rw_[d_]) / std::max(size, 1e-300);
@@ -413,7 +413,8 @@ class Method {
   void factor() {
     curvatures(loss_, h_.data());
     curvatures(l1_, hw_.data());
-    // Rows far from every kink hardly count: leaving them out of the matrix changes the step by less than rounding.
+    // Rows far from every kink have negligible weights: leaving them out of the matrix changes the step by less than
+    // rounding.
     const double top = *std::max_element(h_.begin(), h_.end());
     for (index_t i = 0; i < n_; ++i) scratch_[i] = h_[i] > 1e-13 * top ? h_[i] : 0.0;
     for (index_t j = 0; j < d_; ++j) diagonal_[j] = p_.penalty.l2[j] + (l1_.total ? hw_[j] : 0.0);
@@ -433,7 +434,7 @@ class Method {
     back_substitute(l1_, mu, second, rhs_.data());
   }
 
-  // lag = X w + b + offset - z, which rounding leaves of a system of rows.
+  // lag = X w + b + offset - z, the rounding error of a row system.
   void follow() {
     p_.X.matvec(w_.data(), lag_.data());
     for (index_t i = 0; i < n_; ++i) lag_[i] += b_ + (p_.offset ? p_.offset[i] : 0.0) - z_[i];
@@ -455,7 +456,7 @@ class Method {
     advance(loss_, alpha);
     advance(l1_, alpha);
     if (p_.transposed) follow();
-    // The equations of rw are linear: a step towards their solution leaves this much of them.
+    // The equations of rw are linear: a step of length alpha scales the residual by 1 - alpha.
     for (double& r : rw_) r *= 1.0 - alpha;
     infeasibility_ *= 1.0 - alpha;
     if (Monitor* monitor = Monitor::current()) monitor->poll();

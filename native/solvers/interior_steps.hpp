@@ -1,7 +1,7 @@
 // The steps of the interior point method (see interior_point.hpp) on some rows of the data.
 //
-// The rows that are left out enter as what they are while their scores stay on one side of every kink: a linear
-// function of the weights.
+// The rows that are left out enter as the linear function of the weights that they are while their scores stay on the
+// same side of every kink.
 #pragma once
 #include "core/design.hpp"
 #include "core/monitor.hpp"
@@ -9,9 +9,9 @@
 
 namespace hinge {
 
-// slope . w + bias b + constant.
+// gradient . w + bias b + constant.
 struct LinearPart {
-  std::vector<double> slope;
+  std::vector<double> gradient;
   double bias = 0, constant = 0;
 };
 
@@ -27,8 +27,8 @@ struct KinkedProblem {
   const Products* transposed = nullptr;  // X' where there are more columns than rows, all of them penalised
 };
 
-// From (w, b); the iterations of `from` count as made. The dual variables of the solution are one list per kink, one
-// after the other.
+// Starts from (w, b); the iterations of `from` count as done. The solution has one list of dual variables per kink,
+// concatenated.
 LinearSolution interior_steps(const KinkedProblem& problem, std::vector<double> w, double b, double tol, int from,
                               int max_iter, Monitor& monitor);
 

@@ -55,7 +55,7 @@ class Memory {
  public:
   Memory(index_t n, int size) : steps_(size, Numbers(n)), changes_(size, Numbers(n)), rho_(size), alpha_(size) {}
 
-  // Remembers step = w - w_before and change = g - g_before if they show curvature.
+  // Stores step = w - w_before and change = g - g_before if their curvature is positive.
   void push(const double* w, const Numbers& w_before, const Numbers& g, const Numbers& g_before) {
     Numbers& s = steps_[next_];
     Numbers& y = changes_[next_];
@@ -212,7 +212,7 @@ LbfgsResult lbfgs(index_t n, double* w, const SmoothFunction& f, const LbfgsOpti
       g_before.swap(g);
       objective = before;
       if (memory.empty()) return finish(LbfgsStatus::stalled);
-      memory.clear();  // rounding may have spoilt the pairs: one more try along the gradient
+      memory.clear();  // rounding may have corrupted the pairs: try once more along the gradient
       continue;
     }
     memory.push(w, w_before, g, g_before);

@@ -6,7 +6,7 @@
 //   f(w + s d) <= f(w) + 1e-4 s f'(w)d,   f'(w + s d)d >= 0.9 f'(w)d
 // (Nocedal & Wright 2006, algorithms 7.4 and 7.5), so curvature pairs always have s'y > 0. With L1: OWL-QN (Andrew &
 // Gao 2007, section 3): the direction follows the pseudo-gradient, steps are projected on its orthant.
-// Sums are cut by the length of w alone, so results do not depend on the number of threads.
+// Sums are split by the length of w alone, so results do not depend on the number of threads.
 #pragma once
 #include <functional>
 
@@ -22,7 +22,7 @@ struct LbfgsOptions {
   int max_iterations = 1000;
   double tolerance = 1e-6;  // stop when measure <= tolerance
   double l1 = 0;
-  // What is compared with the tolerance, from F, w and the gradient of f; null: the largest |pseudo-gradient|.
+  // The quantity compared with the tolerance, from F, w and the gradient of f; null: the largest |pseudo-gradient|.
   std::function<double(double objective, const double* w, const double* g)> measure;
 };
 

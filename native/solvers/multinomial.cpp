@@ -15,16 +15,16 @@ namespace hinge {
 namespace {
 
 constexpr index_t kMostFactored = 2000;  // features up to which the blocks are factored
-constexpr index_t kSampleRows = 3;       // sampled rows per feature: the error of a preconditioner matters little
-constexpr int kManyProducts = 6;         // about the price of a new preconditioner
+constexpr index_t kSampleRows = 3;       // sampled rows per feature: a preconditioner need not be accurate
+constexpr int kManyProducts = 6;         // products that cost about as much as a new preconditioner
 constexpr int kMostProducts = 200;       // conjugate gradient steps per Newton step
-constexpr index_t kBlock = 32;           // rows whose second use finds them in cache
-constexpr index_t kClassRows = 2048;     // rows worth a piece of work of their own
+constexpr index_t kBlock = 32;           // rows per block, which stay in cache for the second product
+constexpr index_t kClassRows = 2048;     // least rows per parallel task
 
 using Vec = std::vector<double>;
 
-// One pass over X: Z = X W for a block of rows, body(begin, end, Z, U) turns scores into gradients, G = X'U.
-// W, Z, U and G have `width` entries a row, the classes and then padding that stays zero.
+// One pass over X: Z = X W for a block of rows, body(begin, end, Z, U) computes gradients from scores, G = X'U. W, Z, U
+// and G have `width` entries a row: the classes, then zero padding.
 class Pass {
  public:
   using Body = std::function<void(index_t begin, index_t end, const double* Z, double* U)>;
@@ -37,7 +37,7 @@ class Pass {
   index_t width() const { return width_; }
 
   void run(const double* W, const Body& body, double* G) const {
-    if (!thin_) return whole(W, body, G);
+    if (!thin_) return unblocked(W, body, G);
     std::visit(
         [&](const auto& view) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(view)>, std::monostate>) switch (width_) {
@@ -74,9 +74,9 @@ class Pass {
     add_parts(partial, G, d * K);
   }
 
-  void whole(const double* W, const Body& body, double* G) const {
+  void unblocked(const double* W, const Body& body, double* G) const {
     const index_t n = X_.rows();
-    Vec &Z = scores_, &U = slopes_;
+    Vec &Z = scores_, &U = gradients_;
     Z.resize(n * width_);
     U.resize(n * width_);
     X_.matmat(W, width_, Z.data());
@@ -92,10 +92,10 @@ class Pass {
   RowView rows_;
   bool thin_;
   index_t width_;
-  mutable Vec scores_, slopes_;  // kept from pass to pass: fresh pages cost more than the arithmetic
+  mutable Vec scores_, gradients_;  // reused between passes: allocating fresh pages costs more than the arithmetic
 };
 
-// Vectors of unknowns hold W (d rows of `width`) and then b (one row more).
+// Vectors of unknowns hold W (d rows of `width`), then b (one more row).
 class Solver {
  public:
   explicit Solver(const MultinomialProblem& p)
@@ -121,7 +121,7 @@ class Solver {
     for (index_t a = 0; a < k && p_.intercept; ++a) out.b[a] = x[d * K_ + a];
   }
 
-  // The objective at x and its gradient; keeps the probabilities.
+  // The objective at x and its gradient; stores the probabilities.
   double evaluate(const Vec& x, Vec& gradient) {
     const index_t k = p_.classes;
     const double value = over_rows(x, gradient, [&](index_t i, const double* z, double* u) {
@@ -154,7 +154,7 @@ class Solver {
       for (index_t a = 0; a < k; ++a) out[j * K_ + a] += p_.l2[j] * v[j * K_ + a];
   }
 
-  // The preconditioner for the probabilities at hand.
+  // Computes the preconditioner at the stored probabilities.
   void prepare() {
     const index_t n = p_.X.rows(), d = p_.X.cols(), k = p_.classes;
     const bool factor = !p_.X.sparse() && d <= kMostFactored;
@@ -166,7 +166,8 @@ class Solver {
       const double total = curvature(a, h);
       diagonal_[d * K_ + a] = p_.intercept ? std::max(total, 1e-300) : 1.0;
       if (!factor) continue;
-      // Rows are drawn by their curvature and weighted by its inverse: late in a fit most rows have next to none.
+      // Rows are drawn in proportion to their curvature and weighted by its inverse: late in a fit most rows have
+      // almost none.
       const Random random(0, static_cast<std::uint64_t>(a));
       parallel_ranges(n, kClassRows, [&](index_t begin, index_t end) {
         for (index_t i = begin; i < end; ++i) {
@@ -180,8 +181,9 @@ class Solver {
     if (!factor || !factor_blocks()) prepare_diagonal();
   }
 
-  // Takes the mean over the classes from every row. A number added to all classes changes no probability, so solutions,
-  // gradients and products of H have mean zero; steps must keep to that, where H is well conditioned.
+  // Subtracts the mean over the classes from every row. A constant added to all classes changes no probability, so
+  // solutions, gradients and products with H have mean zero. Steps must stay in this subspace, where H is well
+  // conditioned.
   void centre(Vec& x) const {
     const index_t k = p_.classes;
     for (index_t j = 0; j <= p_.X.cols(); ++j) {
@@ -197,7 +199,7 @@ class Solver {
     centre(s);
   }
 
-  // What the gap contains besides Newton's decrement: |g|^2 / 2 l2.
+  // The part of the gap besides Newton's decrement: |g|^2 / 2 l2.
   double slack(const Vec& g) const {
     double total = 0;
     for (index_t j = 0; j < p_.X.cols(); ++j)
@@ -219,7 +221,7 @@ class Solver {
     });
   }
 
-  // Cholesky's factors of the blocks, one class beside the other; false, and no blocks, if one has none.
+  // The Cholesky factors of the blocks, class by class; false, and no blocks, if one is not positive definite.
   bool factor_blocks() {
     const index_t d = p_.X.cols(), k = p_.classes;
     std::vector<char> done(k);
@@ -261,7 +263,7 @@ class Solver {
     }
   }
 
-  // out += the rows of U.
+  // out += the sum of the rows of U.
   void add_rows(const Vec& U, double* out) const {
     const index_t n = p_.X.rows(), k = p_.classes, parts = parts_for(n, kClassRows);
     Vec partial(parts * k, 0.0);
@@ -273,14 +275,14 @@ class Solver {
       for (index_t a = 0; a < k; ++a) out[a] += partial[p * k + a];
   }
 
-  // A pass in which body(i, z, u) sees one row and returns its part of a sum.
+  // A pass in which body(i, z, u) processes one row and returns its summand.
   template <class Row>
   double over_rows(const Vec& x, Vec& out, const Row& body) {
     const index_t n = p_.X.rows(), d = p_.X.cols(), k = p_.classes;
     const double* b = x.data() + d * K_;
-    Vec &values = values_, &slopes = slopes_;
+    Vec &values = values_, &gradients = gradients_;
     values.resize(n);
-    slopes.resize(p_.intercept ? n * K_ : 0);
+    gradients.resize(p_.intercept ? n * K_ : 0);
     pass_.run(
         x.data(),
         [&](index_t begin, index_t end, const double* Z, double* U) {
@@ -289,12 +291,12 @@ class Solver {
             double* u = U + (i - begin) * K_;
             for (index_t a = 0; a < k; ++a) z[a] = Z[(i - begin) * K_ + a] + (p_.intercept ? b[a] : 0.0);
             values[i] = body(i, z.data(), u);
-            if (p_.intercept) std::copy(u, u + k, slopes.data() + i * K_);
+            if (p_.intercept) std::copy(u, u + k, gradients.data() + i * K_);
           }
         },
         out.data());
     for (index_t a = 0; a < K_; ++a) out[d * K_ + a] = 0.0;
-    if (p_.intercept) add_rows(slopes, out.data() + d * K_);
+    if (p_.intercept) add_rows(gradients, out.data() + d * K_);
     return sum_ranges(n, kClassRows, [&](index_t b, index_t e) { return vec::sum(values.data() + b, e - b); });
   }
 
@@ -302,9 +304,9 @@ class Solver {
   Pass pass_;
   index_t K_;
   Vec P_;         // probabilities, n rows of K_
-  Vec diagonal_;  // of the preconditioner; with factored blocks only the biases' part counts
+  Vec diagonal_;  // of the preconditioner; with factored blocks only the part of the biases is used
   std::vector<Vec> blocks_;
-  Vec values_, slopes_;  // of the rows, kept from pass to pass
+  Vec values_, gradients_;  // one entry per row, reused between passes
 };
 
 }  // namespace
@@ -329,8 +331,7 @@ MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std
     before = rz;
     std::fill(s.begin(), s.end(), 0.0);
     for (index_t e = 0; e < m; ++e) v[e] = -z[e];
-    // g'M^-1 g stands for Newton's decrement, twice what is left to gain: where that is small enough, no step is
-    // computed.
+    // g'M^-1 g estimates Newton's decrement, twice the remaining decrease: if it is small enough, no step is computed.
     const bool there = proved && it > 1 && rz + solver.slack(g) <= tol * std::fabs(value);
     const double enough = there ? rz : forcing * forcing * rz;
     for (; products < kMostProducts && rz > enough; ++products) {
@@ -349,7 +350,7 @@ MultinomialSolution multinomial_newton_cg(const MultinomialProblem& problem, std
     const double decrement = -vec::dot(g.data(), s.data(), m);
     if (monitor.report({it, value, -1.0})) out.outcome = Outcome::stopped;
     if (0.5 * decrement + (proved ? solver.slack(g) : 0.0) <= tol * std::fabs(value)) {
-      if (!proved) vec::axpy(1.0, s.data(), x.data(), m);  // a step this short needs no search
+      if (!proved) vec::axpy(1.0, s.data(), x.data(), m);  // a step this short needs no line search
       out.outcome = Outcome::converged;
     }
     if (out.outcome != Outcome::max_iter) break;

@@ -13,11 +13,12 @@
 namespace hinge {
 namespace {
 
-// Rows per feature in the sampled Hessian. Its relative error is about sqrt(1 / this), so each step gains about a
-// factor of this; measured on logistic 200k x 100 (benchmarks/linear), 50 to 200 take the same time. Of fewer rows a
-// quarter will do, as long as there is this least number per feature; with few features the sums of all cost little.
+// Rows per feature in the sampled Hessian. Its relative error is about sqrt(1 / this), so each step reduces the gap by
+// about this factor; measured on logistic 200k x 100 (benchmarks/linear), 50 to 200 take the same time. With fewer rows
+// a quarter of them suffices, as long as there is this least number per feature; with few features the sums over all
+// rows cost little.
 constexpr index_t kRowsPerFeature = 100, kLeastRowsPerFeature = 25, kLeastEntries = 200'000;
-constexpr double kRounding = 1e-9;  // a promised gain below this share of the objective may be lost in rounding
+constexpr double kRounding = 1e-9;  // a predicted decrease below this share of the objective may be lost in rounding
 constexpr int kCorrections = 6;     // corrections kept on top of the sampled Hessian
 
 // A factorisation of the (d+1) x (d+1) Hessian, from all rows or from a sample of them. Where a block E of columns has
@@ -44,7 +45,7 @@ class Factor {
     const double r = static_cast<double>(rest_.size()), e = static_cast<double>(last_ - first_);
     return last_ > first_ && r * r * (r / 3.0 + e) > 20.0 * static_cast<double>(p_.X.stored());
   }
-  // What is added to the diagonal from the next factorisation on.
+  // Sets the damping added to the diagonal from the next factorisation on.
   void damp(double amount) { damping_ = amount; }
   double damping() const { return damping_; }
   void use_more_rows() { fraction_ = fraction_ * 4 >= 0.5 ? 1.0 : fraction_ * 4; }
@@ -73,7 +74,7 @@ class Factor {
       return j < d ? bias[j] : corner;
     };
     const index_t r = static_cast<index_t>(rest_.size());
-    // A Hessian that is singular to rounding gets just enough of a diagonal to be factored.
+    // A Hessian that is singular up to rounding gets the smallest ridge with which it can be factored.
     for (double ridge = 1e-14 * trace / static_cast<double>(m_) + 1e-300 + damping_;; ridge *= 100) {
       for (index_t j = 0; j < r; ++j)
         for (index_t i = j; i < r; ++i) chol_[j * r + i] = entry(rest_[i], rest_[j]) + (i == j ? ridge : 0.0);
@@ -106,7 +107,7 @@ class Factor {
   const Unset<double>& rows() const { return rows_; }
 
  private:
-  // chol -= edge edge', lower tiles shared out.
+  // chol -= edge edge', lower tiles in parallel.
   void subtract_square(index_t r) {
     constexpr index_t kTile = 256;
     const index_t width = last_ - first_, tiles = (r + kTile - 1) / kTile;
@@ -151,9 +152,9 @@ std::vector<double> apply_inverse(const Factor& factor, const std::deque<Correct
   return r;
 }
 
-// What the best dual point at hand loses to a gradient that is not zero. With a penalty on all weights that is the
-// natural one, where Omega*(-g) grows by |grad J|^2 / (2 l2); otherwise `balanced_slopes`, which moves only the rows of
-// the factor, by as much more as they are fewer.
+// The decrease of the dual value because the gradient is not zero. With a penalty on all weights the natural dual point
+// is used, where Omega*(-g) grows by |grad J|^2 / (2 l2); otherwise `balanced_dual`, which moves only the sampled rows,
+// by a factor 1 / fraction more.
 double dual_slack(const LinearProblem& p, const std::vector<double>& gradient, double decrement, double fraction) {
   double slack = 0;
   for (index_t j = 0; j < p.d(); ++j) {
@@ -180,7 +181,7 @@ class State {
   double objective() const { return objective_; }
   const std::vector<double>& gradient() const { return g_; }
   const Unset<double>& curvature() const { return at_.h; }
-  const Unset<double>& slopes() const { return at_.u; }  // c l'
+  const Unset<double>& gradients() const { return at_.u; }  // c l'
   const std::vector<double>& w() const { return w_; }
   double b() const { return b_; }
 
@@ -191,16 +192,16 @@ class State {
   double b_ = 0, objective_ = 0;
 };
 
-// Slopes for the judge: u - v (X delta + delta_b) / c, where the factored matrix [X 1]' diag(v) [X 1] + L2 takes delta
-// to the gradient of J. Then X'(c u) + l2 (w - delta) = 0 and sum c u = 0, whatever rows v was taken from.
-std::vector<double> balanced_slopes(const LinearProblem& p, const Factor& factor, const State& now) {
+// A dual point for the certificate: u - v (X delta + delta_b) / c, where the factored matrix [X 1]' diag(v) [X 1] + L2
+// maps delta to the gradient of J. Then X'(c u) + l2 (w - delta) = 0 and sum c u = 0, for any sample of rows in v.
+std::vector<double> balanced_dual(const LinearProblem& p, const Factor& factor, const State& now) {
   std::vector<double> delta = now.gradient(), z(p.n());
   factor.solve(delta.data());
   p.X.matvec(delta.data(), z.data());
   const double shift = p.intercept ? delta[p.d()] : 0.0;
   parallel_ranges(p.n(), kRows, [&](index_t begin, index_t end) {
     for (index_t i = begin; i < end; ++i)
-      z[i] = p.c[i] > 0 ? (now.slopes()[i] - factor.rows()[i] * (z[i] + shift)) / p.c[i] : 0.0;
+      z[i] = p.c[i] > 0 ? (now.gradients()[i] - factor.rows()[i] * (z[i] + shift)) / p.c[i] : 0.0;
   });
   return z;
 }
@@ -216,7 +217,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
   std::deque<Correction> memory;
   LinearSolution out;
   const bool keep = factor.costly();
-  bool fresh = false, here = false;  // the factor is usable; it was made at this very point
+  bool fresh = false, here = false;  // whether the factor is usable, and whether it was computed at the current point
   double decrement_before = 0;
 
   for (int it = 1; it <= options.max_iter; ++it) {
@@ -242,7 +243,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
       vec::axpy(-step, r.data(), w.data(), d);
       b = now.b() - (p.intercept ? step * r[d] : 0.0);
       trial.move_to(w, b);
-      // Near the optimum the decrease drowns in rounding; there the step of a convex problem is trusted.
+      // Near the optimum the decrease is below rounding; there the Newton step of a convex problem is accepted.
       const double rounding = 1e-14 * std::fabs(now.objective());
       accepted = trial.objective() <= now.objective() - 1e-4 * step * decrement + rounding;
     }
@@ -252,8 +253,9 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
           out.outcome = Outcome::stalled;
           break;
         }
-        // Not rounding: the loss is flat here and bends elsewhere (Huber's, all residuals being large), and the step
-        // is as long as the curvature is small. Such directions get steps in proportion to the weights.
+        // This is not rounding: the loss is flat here and curved elsewhere (Huber's, where all residuals are large),
+        // and the step is as long as the curvature is small. Damping limits steps in such directions to the size of the
+        // weights.
         const double size = vec::dot(now.w().data(), now.w().data(), d) + now.b() * now.b();
         factor.damp(std::sqrt(vec::dot(now.gradient().data(), now.gradient().data(), m) / (1.0 + size)));
         fresh = false;
@@ -282,7 +284,7 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
         memory.push_back(std::move(c));
         if (memory.size() > kCorrections) memory.pop_front();
       }
-      // A sample taken far from here misleads: take it again while the steps are large or the gain is small.
+      // A sample drawn far from the current point misleads: draw it again while steps are large or progress is slow.
       const bool far = std::fabs(trial.objective() - now.objective()) > 1e-2 * std::fabs(now.objective());
       const bool slow = decrement_before > 0 && decrement > 0.25 * decrement_before;
       if (far || slow) {
@@ -296,11 +298,11 @@ LinearSolution newton(const LinearProblem& p, std::vector<double> w, double b, c
   }
   out.w = now.w();
   out.b = now.b();
-  // Without a bias and with a penalty on all weights the gradients at w itself suffice (see dual_slack), and the judge
-  // finds them while it looks at w.
+  // Without a bias and with a penalty on all weights the natural dual point at w suffices (see dual_slack), and the
+  // certificate computes it anyway.
   const double* l2 = p.penalty.l2;
   const bool natural = !p.intercept && std::all_of(l2, l2 + d, [](double strength) { return strength > 0; });
-  if (p.loss.has_conjugate() && !factor.rows().empty() && !natural) out.dual = balanced_slopes(p, factor, now);
+  if (p.loss.has_conjugate() && !factor.rows().empty() && !natural) out.dual = balanced_dual(p, factor, now);
   return out;
 }
 

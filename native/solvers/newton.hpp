@@ -16,7 +16,7 @@ namespace hinge {
 struct NewtonOptions {
   double tol = 1e-9;
   int max_iter = 100;
-  bool approximate = false;  // l'' is not the second derivative (a Fisher information): corrections outlive factors
+  bool approximate = false;  // l'' is a Fisher information, not the second derivative: corrections are kept
   bool proved = true;        // stop where the gap of a dual point meets tol, not only Newton's decrement
 };
 

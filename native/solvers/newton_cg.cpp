@@ -7,9 +7,9 @@ namespace hinge {
 namespace {
 
 constexpr int kMostProducts = 250;  // conjugate gradient steps per Newton step
-constexpr double kRounding = 1e-9;  // a promised gain below this share of the objective may be lost in rounding
+constexpr double kRounding = 1e-9;  // a predicted decrease below this share of the objective may be lost in rounding
 
-// The bias is the last entry of every vector here, always present; without a bias its entries stay zero.
+// The bias is always the last entry of every vector here; without a bias this entry stays zero.
 class Hessian {
  public:
   Hessian(const LinearProblem& p, const Evaluation& at) : p_(p), at_(at), z_(p.n()), u_(p.n()) {}
@@ -27,7 +27,7 @@ class Hessian {
     out[d] = p_.intercept ? vec::sum(u_.data(), p_.n()) + damping_ * v[d] : 0.0;
   }
 
-  // What is added to the diagonal from now on.
+  // Sets the damping added to the diagonal.
   void damp(double amount) { damping_ = amount; }
   double damping() const { return damping_; }
 
@@ -53,7 +53,8 @@ double norm_in(const std::vector<double>& g, const std::vector<double>& diagonal
   return std::sqrt(s);
 }
 
-// sum_j g_j^2 / 2 l2_j: what a gradient g adds to the gap (unknown, and left out, for weights without a ridge).
+// sum_j g_j^2 / 2 l2_j: the contribution of a gradient g to the gap (unknown, and left out, for weights without a
+// ridge).
 double bound(const LinearProblem& p, const std::vector<double>& g) {
   double s = 0;
   for (index_t j = 0; j < p.d(); ++j)
@@ -111,7 +112,8 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
       const double alpha = rs / curvature;
       vec::axpy(alpha, direction.data(), s.data(), m);
       vec::axpy(alpha, Hv.data(), r.data(), m);
-      // Where the model is exact the residual is the gradient to come: one Newton step does, carried far enough.
+      // Where the model is exact the residual is the next gradient: one Newton step suffices if it is solved
+      // accurately.
       value -= 0.5 * alpha * rs;
       if (constant_curvature && bound(p, r) <= 0.3 * tol * std::fabs(value)) break;
       const double before = rs;
@@ -124,7 +126,7 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
     const double slack = 0.5 * decrement + (proved ? bound(p, now.gradient) : 0.0);
     if (monitor.report({it, now.objective, -1.0})) out.outcome = Outcome::stopped;
     if (!flat && hessian.damping() == 0 && slack <= tol * std::fabs(now.objective)) {
-      if (!proved) vec::axpy(1.0, s.data(), now.w.data(), m);  // a step this short needs no search
+      if (!proved) vec::axpy(1.0, s.data(), now.w.data(), m);  // a step this short needs no line search
       out.outcome = Outcome::converged;
     }
     if (out.outcome != Outcome::max_iter) break;
@@ -145,7 +147,7 @@ LinearSolution newton_cg(const LinearProblem& p, std::vector<double> w, double b
         out.outcome = Outcome::stalled;
         break;
       }
-      // Not rounding: the loss is flat here and bends elsewhere, as in newton.cpp.
+      // This is not rounding: the loss is flat here and curved elsewhere, as in newton.cpp.
       hessian.damp(std::sqrt(vec::dot(now.gradient.data(), now.gradient.data(), m) /
                              (1.0 + vec::dot(now.w.data(), now.w.data(), m))));
       diagonal = hessian.diagonal();

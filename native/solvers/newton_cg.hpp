@@ -4,8 +4,8 @@
 // Direction   H p = -grad solved approximately by conjugate gradients with the diagonal of H as preconditioner; a
 //             product H v = X' diag(c l'') X v + L2 v is one pass over X. Never forms anything of size d^2.
 // Step        backtracking from 1 until sufficient decrease.
-// Stop        when the predicted decrease plus what the natural dual point loses (|grad|^2 / 2 l2) is below `tol` times
-//             the objective.
+// Stop        when the predicted decrease plus the slack of the natural dual point (|grad|^2 / 2 l2) is below `tol`
+//             times the objective.
 // Reference   Nocedal & Wright (2006), algorithm 7.1; the forcing sequence of Eisenstat & Walker (1996), choice 1.
 #pragma once
 #include "core/monitor.hpp"

@@ -1,11 +1,11 @@
 // The perceptron, one epoch at a time: Rosenblatt's for two classes, and one vector per class for more.
 //
-// Two classes   if y (x'w + b) <= 0, a mistake (a score of zero is one, or w = 0 would never move), then
+// Two classes   if y (x'w + b) <= 0, a mistake (a score of zero counts as one, or w = 0 would never move), then
 //               w <- w + rate s y x,   b <- b + rate s y
-// k classes     if the highest score is that of g != y, the first of equals counting as the highest, then
+// k classes     if the highest score is that of g != y (ties go to the first class), then
 //               w_y <- w_y + s x,   w_g <- w_g - s x, and the biases likewise
-// The weight s of an example scales its step and is how long its visit lasts: the average of the weights over all
-// visits is w - late / age, where `age` adds up s over the visits and `late` adds up age times the step over the
+// The weight s of an example scales its step and the duration of its visit: the average of the weights over all visits
+// is w - late / age, where `age` is the sum of s over the visits and `late` the sum of age times the step over the
 // mistakes.
 //
 // Reference: Rosenblatt (1958); Freund & Schapire (1999) for the voted and averaged forms.
@@ -44,7 +44,7 @@ Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight
                           const Visits& visits, PerceptronState& state, Monitor& monitor);
 
 // y holds 0 ... k-1. `w` and `late` have a row of k for every feature, and a last one for the bias if there is one;
-// `age` is brought up to date. Returns the number of mistakes.
+// `age` is updated. Returns the number of mistakes.
 std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y, const double* weight, index_t k,
                                          bool intercept, const Visits& visits, double* w, double* late, double& age,
                                          Monitor& monitor);

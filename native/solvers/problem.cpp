@@ -21,7 +21,7 @@ void evaluate(const LinearProblem& p, const double* w, double b, bool curvature,
                          : p.loss.gradient(p.y, out.z.data(), p.c, out.u.data(), n);
     p.X.rmatvec(out.u.data(), out.g.data());
   } else {
-    // Block sums are kept by their first row and added in order, so that the total does not depend on the threads.
+    // Block sums are stored by their first row and added in order, so that the total does not depend on the threads.
     std::vector<std::pair<index_t, double>> sums;
     std::mutex mutex;
     p.X.fused(

@@ -1,9 +1,9 @@
-// The linear problem as native solvers see it:
+// The linear problem of the native solvers:
 //
 //   J(w, b) = sum_i l(y_i, z_i) c_i + sum_j omega_j(w_j),   z = X w + b + offset
 //   omega_j(w) = l1_j |w| + (l2_j / 2) w^2 on [lower_j, upper_j]
 //
-// Everything is borrowed. `offset` may be null.
+// The arrays are borrowed. `offset` may be null.
 #pragma once
 #include <vector>
 
@@ -32,7 +32,7 @@ struct LinearProblem {
   index_t d() const { return X.cols(); }
 };
 
-constexpr index_t kRows = 1 << 14;  // rows worth a piece of work of their own, where a row is one number
+constexpr index_t kRows = 1 << 14;  // rows per parallel task, where a row is one number
 
 // The sum of a vector with one number per row.
 template <class Numbers>
@@ -41,7 +41,7 @@ double sum_of(const Numbers& x) {
                     [&](index_t begin, index_t end) { return vec::sum(x.data() + begin, end - begin); });
 }
 
-// What a solver throws where its sums are no numbers: no comparison would ever end its loops.
+// Thrown where sums are not finite: no comparison with NaN would end a loop.
 inline constexpr const char* kOverflowed =
     "The fit overflowed: X, y or sample_weight has values too large, or too different in size, for floating point. "
     "Rescale them; StandardScaler does it for X.";
@@ -57,7 +57,7 @@ struct LinearSolution {
   Outcome outcome = Outcome::max_iter;
 };
 
-// The risk at (w, b) with everything one pass over X can give.
+// The risk at (w, b) and the other results of one pass over X.
 struct Evaluation {
   Unset<double> z, u, h;  // scores, c l', c l''; h only if curvature was computed
   std::vector<double> g;  // X'u: gradient of the risk in w

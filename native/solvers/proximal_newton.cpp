@@ -10,7 +10,7 @@ namespace {
 
 constexpr index_t kFirstSet = 128;         // smallest working set worth a pass over X
 constexpr index_t kMostGram = 4000;        // larger working sets keep residuals instead of a Gram matrix
-constexpr index_t kMostSparseGram = 1500;  // several partial ones are held then
+constexpr index_t kMostSparseGram = 1500;  // smaller, because several partial matrices are in memory
 
 // omega*(g), and whether it is finite.
 double conjugate(const CoordinatePenalty& p, double g) {
@@ -78,7 +78,7 @@ void add_product(const Columns& X, const std::vector<double>& v, double* z) {
   });
 }
 
-double column_slope(const Columns& X, index_t j, const double* u) {
+double column_gradient(const Columns& X, index_t j, const double* u) {
   if (!X.sparse) return vec::dot(X.dense.data() + j * X.rows, u, X.rows);
   double s = 0;
   for (index_t e = X.start[j]; e < X.start[j + 1]; ++e) s += X.value[e] * u[X.row[e]];
@@ -101,7 +101,7 @@ ProximalNewton::ProximalNewton(const LinearProblem& problem, bool constant_curva
   cols_.start = {0};
 }
 
-// The inner loop keeps scores, gradients and curvature up to date: only the first pass computes them.
+// The inner loop keeps scores, gradients and curvature up to date, so only the first pass computes them.
 void ProximalNewton::evaluate_all() {
   const index_t n = p_.n();
   if (!started_) {
@@ -118,7 +118,7 @@ void ProximalNewton::evaluate_all() {
   at_.gb = p_.intercept ? vec::sum(at_.u.data(), n) : 0.0;
 }
 
-// Risk, gradients and curvature at the scores at hand.
+// Updates risk, gradients and curvature at the current scores.
 void ProximalNewton::refresh() {
   const index_t n = p_.n();
   if (p_.loss.whole_arrays()) {
@@ -135,8 +135,9 @@ void ProximalNewton::refresh() {
   for (const double r : risk) at_.risk += r;
 }
 
-// Primal minus dual at the natural dual point, scaled into the domain of the conjugates. Slopes that do not balance
-// bound nothing: what they gain from the bias at hand is taken back, and what a step of the bias would gain is added.
+// Primal minus dual at the natural dual point, scaled into the domain of the conjugates. With a bias, dual variables
+// whose sum is not zero give no bound: the bias's contribution is subtracted, and the gain of a Newton step of the bias
+// added.
 double ProximalNewton::gap(double primal) {
   const index_t n = p_.n(), d = p_.d();
   double scale = 1.0;
@@ -162,9 +163,10 @@ void ProximalNewton::gather(const std::vector<index_t>& fresh) {
   append(cols_, p_.X.columns(fresh.data(), static_cast<index_t>(fresh.size())));
 }
 
-// Adds the worst offenders: as many as the set has weights in use, so that it doubles at most. Where a path has just
-// lowered the penalty, features that would violate their condition if their gradient grew as fast as the penalty fell
-// join as well (the strong rule of Tibshirani et al. 2012): one pass over X then does for most penalties.
+// Adds the features with the largest violations: as many as the set has nonzero weights, so that it at most doubles.
+// When a path has just lowered the penalty, features that would violate their condition if their gradient grew as fast
+// as the penalty fell join as well (the strong rule of Tibshirani et al. 2012): one pass over X then suffices for most
+// penalties.
 void ProximalNewton::grow() {
   const index_t d = p_.d();
   std::vector<index_t> fresh;
@@ -189,7 +191,7 @@ void ProximalNewton::grow() {
   gather(fresh);
 }
 
-// Columns out of use are let go before the set grows again, once they are many.
+// Drops columns with zero weights before the set grows again, once there are many of them.
 void ProximalNewton::drop_idle() {
   std::vector<index_t> keep;
   for (std::size_t k = 0; k < set_.size(); ++k)
@@ -215,8 +217,8 @@ void ProximalNewton::drop_idle() {
     for (index_t b = 0; b < a; ++b) gram_[b * gram_ld_ + a] = gram_[a * gram_ld_ + b];
 }
 
-// Makes room for a Gram matrix of this order, keeping what is there. The bias's row and column come last, at a place
-// that moves with the working set, and are written anew each time.
+// Allocates a Gram matrix of this order, keeping its entries. The bias's row and column come last, at a position that
+// moves with the working set, and are rewritten each time.
 void ProximalNewton::reserve_gram(index_t order) {
   if (order <= gram_ld_) return;
   const index_t ld = std::min(std::max(2 * gram_ld_, order), std::max(order, kMostGram + 1));
@@ -247,8 +249,8 @@ double ProximalNewton::objective_at(double step, const std::vector<double>& dz, 
   return total;
 }
 
-// Whether X'diag(h)X of the working set is worth forming: its price is weighed against that of a few dozen passes over
-// the columns. For the squared loss it is kept, so that only fresh columns cost anything.
+// Whether X'diag(h)X of the working set should be formed: its cost is compared with that of a few dozen passes over the
+// columns. For the squared loss the matrix is kept, so only new columns cost anything.
 bool ProximalNewton::gram_pays() {
   const index_t n = p_.n(), m = cols_.cols;
   if (cols_.sparse) {
@@ -260,7 +262,7 @@ bool ProximalNewton::gram_pays() {
   return constant_ ? m <= std::min(kMostGram, 4 * n + 64) : m <= std::min(kMostGram, n / 4 + 64);
 }
 
-// Newton steps on the working set until its largest violation is below `target`. False if nothing moves any more.
+// Newton steps on the working set until its largest violation is below `target`. False if no step makes progress.
 bool ProximalNewton::improve(double target, bool close) {
   const index_t n = p_.n(), m = cols_.cols;
   const bool use_gram = gram_pays();
@@ -275,25 +277,25 @@ bool ProximalNewton::improve(double target, bool close) {
       vec::axpy(damping, p_.c, damped.data(), n);
     }
     const Unset<double>& h = damping > 0 ? damped : at_.h;
-    std::vector<double> slopes(m + 1, 0.0);
-    if (newton == 0) {  // the pass over X that chose the set has them
-      for (index_t k = 0; k < m; ++k) slopes[k] = at_.g[set_[k]];
+    std::vector<double> gradients(m + 1, 0.0);
+    if (newton == 0) {  // the pass over X that chose the set computed them
+      for (index_t k = 0; k < m; ++k) gradients[k] = at_.g[set_[k]];
     } else {
       const index_t parts = parts_for(n * m, 1 << 15, std::max<index_t>(1, std::min<index_t>(m, 32)));
       parallel_for(parts, [&](index_t q) {
         for (index_t k = range_begin(m, parts, q); k < range_begin(m, parts, q + 1); ++k)
-          slopes[k] = column_slope(cols_, k, at_.u.data());
+          gradients[k] = column_gradient(cols_, k, at_.u.data());
       });
     }
-    if (p_.intercept) slopes[m] = vec::sum(at_.u.data(), n);
-    double worst = std::fabs(slopes[m]);
-    for (index_t k = 0; k < m; ++k) worst = std::max(worst, penalty[k].violation(w_[set_[k]], slopes[k]));
+    if (p_.intercept) gradients[m] = vec::sum(at_.u.data(), n);
+    double worst = std::fabs(gradients[m]);
+    for (index_t k = 0; k < m; ++k) worst = std::max(worst, penalty[k].violation(w_[set_[k]], gradients[k]));
     if (worst <= target) return true;
 
     std::vector<double> w(m), dw(m);
     for (index_t k = 0; k < m; ++k) w[k] = w_[set_[k]];
     double b = b_;
-    // The exact model is solved well; an approximate one only well enough to make progress.
+    // An exact model is solved accurately; an approximate one only accurately enough to make progress.
     const QuadraticOptions options{constant_ ? target : std::max(0.3 * target, 0.05 * worst), 1000, p_.intercept,
                                    close};
     if (use_gram) {
@@ -306,7 +308,7 @@ bool ProximalNewton::improve(double target, bool close) {
         working_gram(cols_, rows_, h, gram_cols_, p_.intercept, gram_, gram_ld_);
         gram_cols_ = m;
       }
-      GramQuadratic q(gram_, gram_ld_, slopes, m, factor_);
+      GramQuadratic q(gram_, gram_ld_, gradients, m, factor_);
       minimise_quadratic(q, penalty, w, b, options);
     } else {
       DirectQuadratic q(cols_, h, at_.u, factor_);
@@ -318,9 +320,9 @@ bool ProximalNewton::improve(double target, bool close) {
     add_product(cols_, dw, dz.data());
 
     // Sufficient decrease against the model's directional derivative plus the change of the penalty.
-    double predicted = slopes[m] * db;
+    double predicted = gradients[m] * db;
     for (index_t k = 0; k < m; ++k)
-      predicted += slopes[k] * dw[k] + penalty[k].value(w[k]) - penalty[k].value(w_[set_[k]]);
+      predicted += gradients[k] * dw[k] + penalty[k].value(w[k]) - penalty[k].value(w_[set_[k]]);
     double step = 1.0;
     int halvings = 0;
     if (!constant_ && predicted < 0) {
@@ -331,8 +333,8 @@ bool ProximalNewton::improve(double target, bool close) {
     }
     if (!(predicted < 0) || halvings > 30) {
       if (constant_ || damping > 0) return moved;
-      // The loss may be flat here and bend elsewhere (Huber's, where residuals are large), which leaves the model with
-      // no step or one that is far too long. Curvature that makes steps of about the size of the scores is lent to it.
+      // The loss may be flat here and curved elsewhere (Huber's, where residuals are large), so that the model has no
+      // step or one that is far too long. Damping limits steps to about the size of the scores.
       double steep = 0, size = 1.0;
       for (index_t i = 0; i < n; ++i) {
         if (p_.c[i] > 0) steep += at_.u[i] * at_.u[i] / p_.c[i];
@@ -353,9 +355,9 @@ bool ProximalNewton::improve(double target, bool close) {
   return moved;
 }
 
-// How much of the largest violation the working set may keep. More than that would be spent on columns that the next
-// pass replaces; but where a path of lassos goes on, whose strong rule has found the columns, one pass should do, and
-// where a pass costs more than the search on a few sparse columns, as few as possible.
+// The share of the largest violation at which the inner loop stops. A smaller share would be wasted on columns that the
+// next pass replaces. It is small along a path of lassos, where the strong rule has found the columns and one pass
+// should suffice, and on a few sparse columns, where a pass costs more than the inner loop.
 double ProximalNewton::share_to_leave(bool next_lasso) const {
   if (!constant_) return 0.3;
   return next_lasso ? 1e-3 : (cols_.sparse ? 0.05 : 0.3);

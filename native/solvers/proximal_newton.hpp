@@ -20,7 +20,7 @@ class ProximalNewton {
   // `constant_curvature`: the loss's second derivative does not depend on the scores (squared loss).
   ProximalNewton(const LinearProblem& problem, bool constant_curvature, std::vector<double> w, double b);
 
-  // Continues from the weights it has. `penalty` may differ from call to call.
+  // Continues from the current weights. `penalty` may differ from call to call.
   LinearSolution solve(const Coordinates& penalty, double tol, int max_iter, Monitor& monitor);
 
  private:
@@ -41,22 +41,22 @@ class ProximalNewton {
 
   LinearProblem p_;
   Coordinates penalty_;
-  std::vector<double> last_l1_;  // of the penalty before, until the first working set of a new one is chosen
+  std::vector<double> last_l1_;  // of the previous penalty, until the first working set of the new one is chosen
   bool constant_;
   std::vector<double> w_;
   double b_;
   Evaluation at_;
   std::vector<index_t> set_;  // the working set, in the order of cols_
-  std::vector<char> inside_;  // is feature j in it
+  std::vector<char> inside_;  // whether feature j is in the working set
   Columns cols_;
-  ByRow rows_;                // the same by row, where sparse and up to date
+  ByRow rows_;                // the same columns by row, if sparse and up to date
   std::vector<double> gram_;  // order m+1, for the squared loss kept across iterations
   index_t gram_ld_ = 0;       // its leading dimension
   index_t gram_cols_ = 0;     // how many columns of the working set it covers
   KeptFactor factor_;
   bool started_ = false;  // whether at_ holds scores, gradients and curvature
   double steepest_ = 0;   // largest gradient of the risk at the first pass: the unit of stationarity
-  bool current_ = false;  // whether at_ belongs to the present weights
+  bool current_ = false;  // whether at_ belongs to the current weights
   double violation_ = 0;  // largest over all features, at the last full pass
   std::vector<double> violations_;
 };

@@ -12,7 +12,7 @@ namespace hinge {
 namespace {
 
 constexpr int kCloseEpochs = 3;
-constexpr std::size_t kChanges = 8;  // a factor with more than one change in so many coordinates is made anew
+constexpr std::size_t kChanges = 8;  // the factor is recomputed if more than one in this many coordinates changes
 
 double sparse_dot(const Columns& X, index_t j, const double* v) {
   double s = 0;
@@ -20,7 +20,7 @@ double sparse_dot(const Columns& X, index_t j, const double* v) {
   return s;
 }
 
-// The lower triangle of A = X'Y (columns of n entries), tile by tile; tiles are a fixed partition whatever the threads.
+// The lower triangle of A = X'Y (columns of n entries), tile by tile; the tiles do not depend on the number of threads.
 void lower_products(index_t rows, index_t cols, index_t n, const double* X, const double* Y, double* A, index_t ld) {
   constexpr index_t tile = 256;
   std::vector<std::pair<index_t, index_t>> tiles;
@@ -39,26 +39,26 @@ double epoch(Q& q, const std::vector<CoordinatePenalty>& penalty, const std::vec
              std::vector<double>& w, double& b, bool intercept) {
   double worst = 0;
   for (const index_t j : order) {
-    const double bend = q.bend(j), next = penalty[j].minimiser(w[j], q.slope(j), bend);
+    const double curvature = q.curvature(j), next = penalty[j].minimiser(w[j], q.gradient(j), curvature);
     const double step = next - w[j];
     if (step == 0) continue;
     q.move(j, step);
     w[j] = next;
-    worst = std::max(worst, std::fabs(step) * (bend + penalty[j].l2));
+    worst = std::max(worst, std::fabs(step) * (curvature + penalty[j].l2));
   }
   if (intercept) {
     const index_t m = static_cast<index_t>(w.size());
-    const double bend = q.bend(m), step = bend > 0 ? -q.slope(m) / bend : 0.0;
+    const double curvature = q.curvature(m), step = curvature > 0 ? -q.gradient(m) / curvature : 0.0;
     if (step != 0) q.move(m, step);
     b += step;
-    worst = std::max(worst, std::fabs(step) * bend);
+    worst = std::max(worst, std::fabs(step) * curvature);
   }
   return worst;
 }
 
-// How far to go along a Newton step, and what it gains, when weights may change their signs on the way. With slope'v =
-// -Q and v'Av = Q the model falls as -Q t + Q t^2 / 2, plus 2 l1 |v_j| (t - t_j) from the point t_j where w_j crosses
-// zero: a convex piecewise quadratic, minimised exactly.
+// The best length of a Newton step, and the change of the model, when weights may change sign along it. With gradient'v
+// = -Q and v'Av = Q the model changes by -Q t + Q t^2 / 2, plus 2 l1 |v_j| (t - t_j) beyond the point t_j where w_j
+// crosses zero: a convex piecewise quadratic, minimised exactly.
 struct Reach {
   double t, change;
 };
@@ -78,34 +78,34 @@ Reach along(double Q, std::vector<std::pair<double, double>> kinks, double most)
   return {t, value};
 }
 
-// The Newton step on the weights where omega is smooth, in the better of two ways: weights it would carry across zero
-// or a bound stop there, or the whole step as far as it gains. True if none crossed.
+// The Newton step on the weights at which omega is smooth, in the better of two forms: weights that would cross zero or
+// a bound stop there, or the full step is scaled to its best length. True if no weight crossed.
 template <class Q>
 bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<double>& w, double& b, bool intercept) {
   const index_t m = static_cast<index_t>(w.size());
   std::vector<index_t> which, crossing;
-  std::vector<double> slope, l2;
+  std::vector<double> gradient, l2;
   for (index_t j = 0; j < m; ++j)
     if (penalty[j].smooth_at(w[j])) {
       which.push_back(j);
       const double sign = w[j] > 0 ? 1.0 : (w[j] < 0 ? -1.0 : 0.0);
-      slope.push_back(q.slope(j) + penalty[j].l2 * w[j] + penalty[j].l1 * sign);
+      gradient.push_back(q.gradient(j) + penalty[j].l2 * w[j] + penalty[j].l1 * sign);
       l2.push_back(penalty[j].l2);
     }
   if (intercept) {
     which.push_back(m);
-    slope.push_back(q.slope(m));
+    gradient.push_back(q.gradient(m));
     l2.push_back(0.0);
   }
   const std::size_t k = which.size();
   std::vector<double> step(k), delta(k, 0.0);
-  for (std::size_t a = 0; a < k; ++a) step[a] = -slope[a];
+  for (std::size_t a = 0; a < k; ++a) step[a] = -gradient[a];
   if (k == 0 || !q.newton(which, l2, step)) return false;
 
   std::vector<std::pair<double, double>> kinks;
   double most = 1.0, Q_ = 0.0;
   for (std::size_t a = 0; a < k; ++a) {
-    Q_ -= slope[a] * step[a];
+    Q_ -= gradient[a] * step[a];
     if (which[a] == m) continue;
     const CoordinatePenalty& p = penalty[which[a]];
     const double now = w[which[a]], next = now + step[a];
@@ -122,12 +122,13 @@ bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<dou
     delta[a] = edge - next;
   }
   if (!crossing.empty()) {
-    // The step v solves A v = -slope, so the model changes under v + delta by (slope'(v+delta) + delta'A(v+delta)) / 2.
+    // The step v solves A v = -gradient, so the model changes under v + delta by (gradient'(v+delta) +
+    // delta'A(v+delta)) / 2.
     std::vector<double> cut(k);
     double change = 0;
     for (std::size_t a = 0; a < k; ++a) {
       cut[a] = step[a] + delta[a];
-      change += slope[a] * cut[a];
+      change += gradient[a] * cut[a];
     }
     change = 0.5 * (change + q.product(which, l2, crossing, delta, cut));
     const Reach reach = along(Q_, std::move(kinks), most);
@@ -140,7 +141,7 @@ bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<dou
   for (std::size_t a = 0; a < k; ++a) {
     double& x = which[a] == m ? b : w[which[a]];
     x += step[a];
-    // What was to stop at zero shall be exactly there.
+    // A weight that was to stop at zero must be exactly zero.
     if (which[a] != m && std::fabs(x) <= 1e-15 * std::fabs(step[a])) x = 0.0;
   }
   return crossing.empty();
@@ -149,9 +150,9 @@ bool polish(Q& q, const std::vector<CoordinatePenalty>& penalty, std::vector<dou
 template <class Q>
 double worst_violation(const Q& q, const std::vector<CoordinatePenalty>& penalty, const std::vector<double>& w,
                        bool intercept) {
-  double worst = intercept ? std::fabs(q.slope(static_cast<index_t>(w.size()))) : 0.0;
+  double worst = intercept ? std::fabs(q.gradient(static_cast<index_t>(w.size()))) : 0.0;
   for (std::size_t j = 0; j < w.size(); ++j)
-    worst = std::max(worst, penalty[j].violation(w[j], q.slope(static_cast<index_t>(j))));
+    worst = std::max(worst, penalty[j].violation(w[j], q.gradient(static_cast<index_t>(j))));
   return worst;
 }
 
@@ -170,7 +171,7 @@ void GramQuadratic::move(const std::vector<index_t>& which, const std::vector<do
 
 bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<double>& l2,
                            std::vector<double>& step) {
-  if (!bring_up_to_date(which, l2)) return false;
+  if (!update_factor(which, l2)) return false;
   std::vector<double> by_coordinate(m_ + 1);
   for (std::size_t a = 0; a < which.size(); ++a) by_coordinate[which[a]] = step[a];
   std::vector<double> x;
@@ -181,9 +182,9 @@ bool GramQuadratic::newton(const std::vector<index_t>& which, const std::vector<
   return true;
 }
 
-// Coordinates leave and join the factor one by one while they are few; beyond that it is made anew.
-bool GramQuadratic::bring_up_to_date(const std::vector<index_t>& which, const std::vector<double>& l2) {
-  std::vector<double> ridge(m_ + 1, -1.0);  // of the coordinates that are not in the factor yet
+// Updates the factor one coordinate at a time if few change, and recomputes it otherwise.
+bool GramQuadratic::update_factor(const std::vector<index_t>& which, const std::vector<double>& l2) {
+  std::vector<double> ridge(m_ + 1, -1.0);  // of the coordinates not yet in the factor
   for (std::size_t a = 0; a < which.size(); ++a) ridge[which[a]] = l2[a];
   std::vector<index_t> leaving;
   for (std::size_t t = 0; t < factor_.which.size(); ++t) {
@@ -241,7 +242,7 @@ DirectQuadratic::DirectQuadratic(const Columns& X, const Unset<double>& h, Unset
       h_(h),
       r_(std::move(r)),
       hx_(X.sparse ? X.value.size() : X.dense.size()),
-      bend_(X.cols + 1, 0.0),
+      curvature_(X.cols + 1, 0.0),
       factor_(factor) {
   const index_t parts = parts_for(static_cast<index_t>(hx_.size()), 1 << 14);
   parallel_for(parts, [&](index_t p) {
@@ -260,13 +261,13 @@ DirectQuadratic::DirectQuadratic(const Columns& X, const Unset<double>& h, Unset
           s += out[i] * x[i];
         }
       }
-      bend_[j] = s;
+      curvature_[j] = s;
     }
   });
-  bend_[X.cols] = vec::sum(h.data(), X.rows);
+  curvature_[X.cols] = vec::sum(h.data(), X.rows);
 }
 
-double DirectQuadratic::slope(index_t j) const {
+double DirectQuadratic::gradient(index_t j) const {
   if (j == X_.cols) return vec::sum(r_.data(), X_.rows);
   return X_.sparse ? sparse_dot(X_, j, r_.data()) : vec::dot(X_.dense.data() + j * X_.rows, r_.data(), X_.rows);
 }
@@ -324,7 +325,7 @@ bool DirectQuadratic::newton(const std::vector<index_t>& which, const std::vecto
   return true;
 }
 
-// Dense columns: the second derivative in the chosen coordinates, tile by tile, and its Cholesky factor.
+// Dense columns: the Hessian in the chosen coordinates, tile by tile, and its Cholesky factor.
 bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::vector<double>& l2,
                                  std::vector<double>& step) {
   const index_t n = X_.rows, k = static_cast<index_t>(which.size());
@@ -353,13 +354,13 @@ bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::v
   return true;
 }
 
-// With the diagonal as preconditioner; `step` holds the right-hand side and receives the answer.
+// Conjugate gradients with the diagonal as preconditioner; `step` holds the right-hand side and receives the solution.
 void DirectQuadratic::conjugate_gradients(const std::vector<index_t>& which, const std::vector<double>& l2,
                                           std::vector<double>& step) const {
   const std::size_t k = which.size();
   std::vector<double> residual = step, x(k, 0.0), s(k), d(k), Ad(k), z(X_.rows);
   const auto precondition = [&] {
-    for (std::size_t a = 0; a < k; ++a) s[a] = residual[a] / (bend_[which[a]] + l2[a] + 1e-300);
+    for (std::size_t a = 0; a < k; ++a) s[a] = residual[a] / (curvature_[which[a]] + l2[a] + 1e-300);
   };
   precondition();
   d = s;
@@ -400,12 +401,13 @@ int minimise_quadratic(Q& q, const std::vector<CoordinatePenalty>& penalty, std:
   for (index_t j = 0; j < m; ++j) all[j] = j;
   const int support_epochs = options.close ? std::min(kCloseEpochs, Q::kSupportEpochs) : Q::kSupportEpochs;
   int epochs = 0;
-  // A warm start has nearly the right support: begin with the step that settles it.
+  // A warm start has nearly the right support: begin with the Newton step on it.
   if (Q::kPatience == 0 && std::any_of(w.begin(), w.end(), [](double x) { return x != 0; }))
     polish(q, penalty, w, b, options.intercept);
   for (int cycle = 1; epochs < options.max_epochs; ++cycle) {
     ++epochs;
-    // A pass over everything finds the support; passes over the support alone bring its signs close to right.
+    // A pass over all coordinates finds the support; passes over the support alone bring its signs close to the right
+    // ones.
     if (epoch(q, penalty, all, w, b, options.intercept) <= options.tol) break;
     support.clear();
     for (index_t j = 0; j < m; ++j)
@@ -428,7 +430,7 @@ template int minimise_quadratic(DirectQuadratic&, const std::vector<CoordinatePe
 
 namespace {
 
-// out[f] += sum over the entries e of a row, from the first fresh one on, of h x_e x_f in row e of the triangle.
+// out[f] += sum over the entries e of a row, from the first new column on, of h x_e x_f in row e of the triangle.
 HINGE_HOT void add_row_pairs(const std::int32_t* rank, const double* value, index_t first, index_t end, double h,
                              index_t from, double* triangle) {
   const index_t skipped = from * (from + 1) / 2;
@@ -440,7 +442,8 @@ HINGE_HOT void add_row_pairs(const std::int32_t* rank, const double* value, inde
   }
 }
 
-// Sparse columns, row by row: the entries a row has in fresh columns meet all it has. Triangles are summed per part.
+// Sparse columns, row by row: the entries of a row in new columns times all its entries. Each part sums its own
+// triangle.
 void sparse_gram(ByRow& X, const Unset<double>& h, std::vector<double>& G, index_t ld) {
   const index_t m = X.cols, n = static_cast<index_t>(X.start.size()) - 1, from = X.from;
   const index_t skipped = from * (from + 1) / 2, size = m * (m + 1) / 2 - skipped;
@@ -473,7 +476,7 @@ void sparse_gram(ByRow& X, const Unset<double>& h, std::vector<double>& G, index
 
 }  // namespace
 
-// A range of rows at a time, so that what is written stays in cache; entries of a column are in the order of rows.
+// Processes a range of rows at a time, so that the output stays in cache; entries of a column are in row order.
 void by_row(const Columns& X, index_t from, ByRow& out) {
   out.cols = X.cols;
   out.from = from;
@@ -490,7 +493,7 @@ void by_row(const Columns& X, index_t from, ByRow& out) {
   out.rank.resize(X.row.size());
   out.value.resize(X.row.size());
   const index_t parts = parts_for(static_cast<index_t>(X.row.size()), 1 << 14, 32);
-  std::vector<index_t> first(X.cols * parts);  // where each range of rows begins in each column
+  std::vector<index_t> first(X.cols * parts);  // the position of each range of rows in each column
   std::vector<double> pairs(parts);
   parallel_for(parts, [&](index_t p) {
     const index_t lo = range_begin(X.rows, parts, p), hi = range_begin(X.rows, parts, p + 1);
@@ -527,7 +530,7 @@ void working_gram(const Columns& X, ByRow& rows, const Unset<double>& h, index_t
   if (X.sparse) {
     sparse_gram(rows, h, G, ld);
   } else {
-    // h times the fresh columns; they meet the old ones, and then each other.
+    // h times the new columns, multiplied by the old columns and then by each other.
     std::vector<double> scaled(n * fresh);
     const index_t pieces = parts_for(n * fresh, 1 << 14);
     parallel_for(pieces, [&](index_t p) {

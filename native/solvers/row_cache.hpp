@@ -1,4 +1,4 @@
-// Kernel rows kept between batches, in one block of memory of bounded size. The row used longest ago makes room.
+// A least-recently-used cache of kernel rows between batches, in one block of memory of bounded size.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace hinge {
 template <class T>
 class RowCache {
  public:
-  // Room for at least `least` rows of n entries each (out of n rows), and as many as fit in `bytes`.
+  // Allocates at least `least` rows of n entries each (out of n rows), and as many as fit in `bytes`.
   RowCache(index_t n, index_t least, double bytes) : stride_((n + 15) / 16 * 16), where_(n, -1) {
     const double row = static_cast<double>(stride_) * sizeof(T);
     slots_ = std::min<index_t>(n, std::max<index_t>(least, static_cast<index_t>(std::min(bytes / row, 1e9))));
@@ -24,20 +24,20 @@ class RowCache {
     memory_.reset(static_cast<T*>(std::aligned_alloc(page, size)));
     if (!memory_) throw std::bad_alloc();
 #ifdef __linux__
-    madvise(memory_.get(), size, MADV_HUGEPAGE);  // a hint: large pages make the first touch of the rows cheap
+    madvise(memory_.get(), size, MADV_HUGEPAGE);  // a hint: huge pages make the first access to the rows cheap
 #endif
     owner_.assign(slots_, -1);
     used_.assign(slots_, -1);
   }
 
-  // The row of a point, or null if it is not kept; marks it as used at `time`.
+  // The row of a point, or null if it is not cached; marks it as used at `time`.
   T* find(index_t point, index_t time) {
     if (where_[point] < 0) return nullptr;
     used_[where_[point]] = time;
     return slot(where_[point]);
   }
 
-  // Room for the rows of these points, taken from rows not used at `time`.
+  // Allocates rows for these points, evicting rows not used at `time`.
   void claim(const index_t* points, index_t m, index_t time, T** out) {
     std::vector<index_t> order;
     order.reserve(slots_);
@@ -61,7 +61,7 @@ class RowCache {
     std::fill(used_.begin(), used_.end(), -1);
   }
 
-  // All rows that are kept.
+  // All cached rows.
   std::vector<T*> rows() {
     std::vector<T*> kept;
     for (index_t s = 0; s < slots_; ++s)

@@ -21,14 +21,14 @@ HINGE_HOT void row_axpy(const View& rows, index_t i, double c, double* w) {
   rows.axpy(i, c, w);
 }
 
-// Gradients of a loss are cut to this, as in scikit-learn. First steps that are too long make the scores grow without
-// limit; with the cut they come back as the steps become shorter. No fit that stays near its data comes close to it.
+// Gradients of a loss are clipped to this, as in scikit-learn. First steps that are too long make the scores diverge;
+// with clipping they recover as the steps become shorter. No reasonable fit comes close to this value.
 constexpr double kSteepest = 1e12;
 
-// Below this the common factor is multiplied into the weights.
+// Below this value the common factor s is multiplied into the weights.
 constexpr double kSmallScale = 1e-9;
 
-// Weights w = s v with soft thresholds and averages that are still owed to features not met for a while.
+// Weights w = s v whose soft thresholds and averages are applied to a feature only when it next occurs.
 class LazyWeights {
  public:
   LazyWeights(const LinearProblem& p, const SgdOptions& o, const SgdState& state)
@@ -38,10 +38,10 @@ class LazyWeights {
       bounded_ = bounded_ || std::isfinite(penalty_.lower[j]) || std::isfinite(penalty_.upper[j]);
     }
     if (plain_ && shrinks_) {
-      running_ = state.paid;
+      running_ = state.applied;
       shrinks_ = false;
     }
-    if (lazy()) paid_.resize(d_);
+    if (lazy()) applied_.resize(d_);
     if (average_) sum_.assign(d_, 0.0);
     forget();
   }
@@ -51,30 +51,32 @@ class LazyWeights {
   double* data() { return v_; }
   double scale() const { return s_; }
 
-  // Pays what feature j is owed up to now.
-  HINGE_INLINE void settle(index_t j) {
-    Totals& paid = paid_[j];
-    const double size = std::fabs(v_[j]), l1 = penalty_.l1[j], left = size - l1 * (now_.threshold - paid.threshold);
+  // Applies the pending thresholds and sums of feature j.
+  HINGE_INLINE void apply_pending(index_t j) {
+    Totals& applied = applied_[j];
+    const double size = std::fabs(v_[j]), l1 = penalty_.l1[j], left = size - l1 * (now_.threshold - applied.threshold);
     if (size > 0) {
-      if (average_) sum_[j] += std::copysign(left > 0 ? owed(paid, now_, size, l1) : vanished(paid, size, l1), v_[j]);
+      if (average_)
+        sum_[j] += std::copysign(
+            left > 0 ? pending_sum(applied, now_, size, l1) : pending_sum_to_zero(applied, size, l1), v_[j]);
       v_[j] = std::copysign(left > 0 ? left : 0.0, v_[j]);
     }
-    paid = now_;
+    applied = now_;
   }
 
-  // x_i . v with everything paid for the features of row i.
+  // x_i . v after the pending updates of the features of row i.
   template <class View>
-  double settled_dot(const View& rows, index_t i) {
+  double updated_dot(const View& rows, index_t i) {
     double total = 0;
     rows.each(i, [&](index_t j, double x) {
-      settle(j);
+      apply_pending(j);
       total += x * v_[j];
     });
     return total;
   }
 
-  // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus what each change of v came too
-  // late for: c x_i times `counted`, which can wait until the end.
+  // v += c x_i. Without thresholds the sum of s v over the steps is (sum of s) v minus the steps that precede each
+  // change of v: c x_i times `counted`, which is subtracted at the end.
   template <class View>
   void add(const View& rows, index_t i, double c) {
     row_axpy(rows, i, c, v_);
@@ -93,7 +95,7 @@ class LazyWeights {
     }
   }
 
-  // The prox of a step of length eta, owed by all features; of a plain step, its lasso part.
+  // The prox of a step of length eta, left pending for all features; of a plain step, its lasso part.
   void shrink(double eta) {
     if (running_) running_[d_] += eta;
     if (plain_) return;
@@ -101,17 +103,17 @@ class LazyWeights {
     s_ /= 1.0 + eta * l2_;
   }
 
-  // After shrink: the features that a bound or the running total may stop are brought up to date at once.
+  // After shrink: updates a feature at once if a bound or the running total may stop it.
   void clip(index_t j) {
-    if (shrinks_) settle(j);
-    const double free = running_ ? pay(j, s_ * v_[j]) : s_ * v_[j];
+    if (shrinks_) apply_pending(j);
+    const double free = running_ ? apply_running(j, s_ * v_[j]) : s_ * v_[j];
     const double inside = std::clamp(free, penalty_.lower[j], penalty_.upper[j]) / s_;
     if (average_ && !shrinks_) sum_[j] -= now_.factor * (inside - v_[j]);
     v_[j] = inside;
   }
 
-  // Moves weight j towards zero by what it owes of the running total, and no further.
-  HINGE_INLINE double pay(index_t j, double w) {
+  // Moves weight j towards zero by its pending part of the running total, but not across zero.
+  HINGE_INLINE double apply_running(index_t j, double w) {
     const double total = penalty_.l1[j] * running_[d_];
     const double left = w > 0   ? std::max(0.0, w - (total + running_[j]))
                         : w < 0 ? std::min(0.0, w + (total - running_[j]))
@@ -120,13 +122,13 @@ class LazyWeights {
     return left;
   }
 
-  // The average begins again with the next step.
+  // Restarts the average with the next step.
   void restart() {
     fold();
     std::fill(sum_.begin(), sum_.end(), 0.0);
   }
 
-  // The step is over: its weights enter the average.
+  // Ends a step: its weights enter the average.
   void count() {
     now_.factor += s_;
     now_.product += s_ * now_.threshold;
@@ -134,44 +136,44 @@ class LazyWeights {
     if (s_ < kSmallScale) fold();
   }
 
-  // Everything paid and the factor multiplied in.
+  // Applies all pending updates and multiplies the factor into the weights.
   void fold() {
     if (lazy())
-      for (index_t j = 0; j < d_; ++j) settle(j);
+      for (index_t j = 0; j < d_; ++j) apply_pending(j);
     else if (average_)
       for (index_t j = 0; j < d_; ++j) sum_[j] += now_.factor * v_[j];
     for (index_t j = 0; j < d_; ++j) v_[j] *= s_;
     forget();
   }
 
-  // The sum of all iterates since the beginning, but for the changes passed to `add`. Call after fold().
+  // The sum of all iterates since the beginning, without the changes passed to `add`. Call after fold().
   const std::vector<double>& sum() const { return sum_; }
 
  private:
-  // Added up over the steps since the last fold: eta / s, s, and s times the first.
+  // Sums over the steps since the last fold: eta / s, s, and s times the first.
   struct Totals {
     double threshold = 0, factor = 0, product = 0;
   };
 
-  // The sum of s (size - l1 (threshold - paid.threshold)) over the steps between `paid` and `until`.
-  static double owed(const Totals& paid, const Totals& until, double size, double l1) {
-    return (size + l1 * paid.threshold) * (until.factor - paid.factor) - l1 * (until.product - paid.product);
+  // The sum of s (size - l1 (threshold - applied.threshold)) over the steps between `applied` and `until`.
+  static double pending_sum(const Totals& applied, const Totals& until, double size, double l1) {
+    return (size + l1 * applied.threshold) * (until.factor - applied.factor) - l1 * (until.product - applied.product);
   }
 
-  // The same for a weight that the thresholds have brought to zero on the way.
-  double vanished(const Totals& paid, double size, double l1) const {
-    const double limit = paid.threshold + size / l1;
+  // The same for a weight that the thresholds set to zero within these steps.
+  double pending_sum_to_zero(const Totals& applied, double size, double l1) const {
+    const double limit = applied.threshold + size / l1;
     const auto end = std::lower_bound(history_.begin(), history_.end(), limit,
                                       [](const Totals& t, double value) { return t.threshold < value; });
-    if (end == history_.begin() || (end - 1)->factor <= paid.factor) return 0.0;
-    return owed(paid, *(end - 1), size, l1);
+    if (end == history_.begin() || (end - 1)->factor <= applied.factor) return 0.0;
+    return pending_sum(applied, *(end - 1), size, l1);
   }
 
   void forget() {
     s_ = 1.0;
     now_ = {};
     history_.clear();
-    std::fill(paid_.begin(), paid_.end(), Totals{});
+    std::fill(applied_.begin(), applied_.end(), Totals{});
   }
 
   const Coordinates penalty_;
@@ -179,20 +181,21 @@ class LazyWeights {
   index_t d_;
   bool average_, plain_, shrinks_ = false, bounded_ = false;
   double l2_, s_ = 1.0;
-  double* running_ = nullptr;  // SgdState::paid, where the lasso part is a running total
+  double* running_ = nullptr;  // SgdState::applied, where the lasso part is a running total
   Totals now_;
-  std::vector<Totals> paid_, history_;  // up to when each feature is settled; all steps, if they are needed
-  std::vector<double> sum_;             // of the iterates
+  std::vector<Totals> applied_, history_;  // totals applied to each feature; of all steps, if needed
+  std::vector<double> sum_;                // of the iterates
 };
 
-// What belongs to the rows of a range of visits, gathered before the steps and looked at again after them.
-class Beside {
+// Targets, weights and scores of the rows of a range of visits: gathered before the steps, summed to the loss after
+// them.
+class VisitData {
  public:
   struct Range {
-    std::vector<double> y, z, c;  // targets, scores when the row was met, weights
+    std::vector<double> y, z, c;  // targets, scores at the visit, weights
   };
 
-  Beside(const LinearProblem& p, const std::vector<index_t>& order) : p_(p), order_(order) {}
+  VisitData(const LinearProblem& p, const std::vector<index_t>& order) : p_(p), order_(order) {}
 
   Range& at(index_t slot) { return ranges_[slot]; }
   double total() const { return total_; }
@@ -221,7 +224,7 @@ class Beside {
   double total_ = 0;
 };
 
-// Numbers of visits as numbers of the rows that were visited.
+// Permutes one number per visit to one number per row.
 std::vector<double> by_row(const std::vector<double>& of_visits, const std::vector<index_t>& order) {
   const index_t n = static_cast<index_t>(order.size()), parts = parts_for(n, 1 << 14);
   std::vector<double> out(n);
@@ -233,12 +236,12 @@ std::vector<double> by_row(const std::vector<double>& of_visits, const std::vect
 
 // The gradient c_i l' of one example, replaced by one that makes the step tau long at the rate eta.
 template <class View>
-double passive_slope(const View& rows, index_t i, double slope, double loss, const SgdOptions& o) {
+double passive_gradient(const View& rows, index_t i, double gradient, double loss, const SgdOptions& o) {
   double size = 0;
   rows.each(i, [&](index_t, double x) { size += x * x; });
-  if (slope == 0.0 || (o.passive == 1 && size == 0.0)) return 0.0;
+  if (gradient == 0.0 || (o.passive == 1 && size == 0.0)) return 0.0;
   const double tau = o.passive == 1 ? std::min(o.eta0, loss / size) : loss / (size + 0.5 / o.eta0);
-  return std::copysign(tau / o.eta0, slope);
+  return std::copysign(tau / o.eta0, gradient);
 }
 
 template <class View>
@@ -249,14 +252,14 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
   if (o.shuffle) Random(o.seed, static_cast<std::uint64_t>(o.epoch) + 1).shuffle(order.data(), n);
   LazyWeights w(p, o, state);
   std::vector<double> u(o.batch), late(o.average > 0 && !w.lazy() ? n : 0);  // of a batch; see LazyWeights::add
-  Beside beside(p, order);
+  VisitData visit_data(p, order);
   double b = state.b, b_sum = 0;
   const index_t steps_before = state.steps;
   // Not inlined: it is called from two places, and compiling it takes seconds.
   const auto steps = [&](index_t slot, const View& view, const index_t* at, index_t begin,
                          index_t end) __attribute__((noinline)) {
     const index_t visits = end - begin;
-    auto& [y, z, c] = beside.at(slot);
+    auto& [y, z, c] = visit_data.at(slot);
     for (index_t first = 0; first < visits; first += o.batch, ++state.steps) {
       const index_t m = std::min(o.batch, visits - first);
       if (o.average > 1 && state.steps + 1 == o.average) {
@@ -266,10 +269,10 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       }
       for (index_t k = first; k < first + m; ++k) {
         look_ahead(view, at, k, visits);
-        const double dot = w.lazy() ? w.settled_dot(view, at[k]) : row_dot(view, at[k], w.data());
+        const double dot = w.lazy() ? w.updated_dot(view, at[k]) : row_dot(view, at[k], w.data());
         z[k] += w.scale() * dot + (p.intercept ? b : 0.0);
       }
-      p.loss.slopes(y.data() + first, z.data() + first, c.data() + first, u.data(), m);
+      p.loss.gradients(y.data() + first, z.data() + first, c.data() + first, u.data(), m);
       const double t = static_cast<double>(state.steps);
       const double eta = o.power == 0   ? o.eta0
                          : o.power == 1 ? o.eta0 / (1.0 + o.decay * t)
@@ -277,7 +280,7 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       const double rate = eta * static_cast<double>(n) / static_cast<double>(m);
       if (o.passive && c[first] > 0) {
         const double loss = p.loss.value(y.data() + first, z.data() + first, c.data() + first, 1) / c[first];
-        u[0] = c[first] * passive_slope(view, at[first], u[0], loss, o);
+        u[0] = c[first] * passive_gradient(view, at[first], u[0], loss, o);
       }
       w.decay(eta);
       double gb = 0;
@@ -297,8 +300,8 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
       b_sum += b;
     }
   };
-  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps, beside);
-  if (!std::isfinite(beside.total())) return std::numeric_limits<double>::infinity();
+  visit_rows(rows, order, o.batch, p.loss.whole_arrays(), monitor, steps, visit_data);
+  if (!std::isfinite(visit_data.total())) return std::numeric_limits<double>::infinity();
   w.fold();
   state.b = b;
   if (o.average && state.steps >= o.average) {
@@ -310,7 +313,7 @@ double run_epoch(const View& rows, const LinearProblem& p, const SgdOptions& o, 
     for (index_t j = 0; j < d; ++j) state.mean[j] = kept * state.mean[j] + fresh * (w.sum()[j] - moved[j]);
     state.mean_b = kept * state.mean_b + fresh * b_sum;
   }
-  return beside.total();
+  return visit_data.total();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class Search {
     std::copy(M, M + order_ * order_, A.begin());
     offer(0, 0, A[order_ * order_ - 1]);
     for (index_t j = 0; j < d; ++j) sweep(A, j);
-    // Features that are hardest to do without come first: the largest subtrees are then the first to be cut.
+    // Features whose removal raises RSS most come first: the largest subtrees are then cut first.
     std::vector<double> need(d);
     for (index_t j = 0; j < d; ++j) need[j] = cost(A, j);
     std::stable_sort(name_.begin(), name_.end(), [&](index_t a, index_t b) { return need[a] > need[b]; });
@@ -38,7 +38,7 @@ class Search {
   index_t place(index_t i) const { return i < d_ ? name_[i] : d_; }
   std::uint64_t all() const { return (std::uint64_t{1} << d_) - 1; }
 
-  // Exchanges feature k between "in the model" and "out of it".
+  // Moves feature k into the model or out of it (a sweep).
   HINGE_INLINE void sweep(std::vector<double>& A, index_t k) {
     double* a = A.data();
     const double pivot = 1.0 / a[k * order_ + k];
@@ -53,7 +53,7 @@ class Search {
     a[k * order_ + k] = pivot;
   }
 
-  // How much RSS rises when feature k leaves the model.
+  // The increase of RSS when feature k leaves the model.
   double cost(const std::vector<double>& A, index_t k) const {
     const double w = A[k * order_ + d_];
     return w * w / A[k * order_ + k];
@@ -68,7 +68,7 @@ class Search {
     out_.member[size] = member;
   }
 
-  // Greedy sets of every size, so that cutting starts early.
+  // Greedy sets of every size, so that the bounds are tight early.
   void backward() {
     std::vector<double> A = level_[0];
     std::uint64_t set = all();
@@ -82,14 +82,14 @@ class Search {
     }
   }
 
-  // `first`: features before it are there to stay.
+  // Features before `first` stay in the model.
   void visit(index_t depth, std::uint64_t set, index_t first, index_t size) {
     if ((++out_.nodes & 4095) == 0) monitor_.poll();
     const std::vector<double>& A = level_[depth];
     const double rss = A[order_ * order_ - 1];
     offer(set, size, rss);
     for (index_t k = first; k < d_; ++k) {
-      // Below this child: what stays before k, and anything of what comes after.
+      // The subtree of this child: the features before k stay, those after k may leave.
       const index_t least = size - (d_ - first) + (k - first), largest = size - 1;
       const double bound = rss + cost(A, k);
       bool hopeless = true;
@@ -109,9 +109,8 @@ class Search {
   Subsets out_;
 };
 
-// Sets grown feature by feature in the order of their names, where few enough may still come that they leave an error,
-// as long as they might beat the best known. A level holds the upper triangle of M for the features
-// that may still come, and y, with those of the set taken out.
+// Grows sets feature by feature in the order of their indices, as long as they might beat the best known set. A level
+// holds the upper triangle of M for the features that may still join, and y, with the features of the set eliminated.
 class Growth {
  public:
   Growth(const double* M, index_t d, index_t most, Monitor& monitor)
@@ -133,8 +132,8 @@ class Growth {
   }
 
  private:
-  static constexpr double kDependent = 1e-9;  // of a column's square, left of it when the set is taken out
-  static constexpr index_t kWorth = 6;        // so many features to come that looking ahead costs less than going there
+  static constexpr double kDependent = 1e-9;  // a column whose residual square is below this share depends on the set
+  static constexpr index_t kWorth = 6;        // remaining features from which the bound costs less than the search
 
   void grow(index_t size, index_t first, std::uint64_t set) {
     const double* A = level_[size].data();
@@ -161,7 +160,7 @@ class Growth {
     }
   }
 
-  // Whether all that may still come, taken together, is no better than the best known set of any size on the way.
+  // Whether all remaining features together are no better than the best known set of any reachable size.
   bool hopeless(const double* A, index_t size, index_t first) {
     const index_t reach = size + d_ - first;
     if (reach > most_ || d_ - first < kWorth) return false;
@@ -181,7 +180,7 @@ class Growth {
     return true;
   }
 
-  // Two features more, and no further: of what taking out the first leaves, only the diagonal and y matter.
+  // The last two features: after eliminating the first, only the diagonal and y are needed.
   HINGE_INLINE void pairs(const double* A, double rss, index_t first, std::uint64_t set) {
     double& best = out_.rss[most_];
     for (index_t r = first; r + 1 < d_; ++r) {

@@ -8,7 +8,7 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kPassBytes = index_t{1} << 27;  // of the histograms that one pass counts
+constexpr index_t kPassBytes = index_t{1} << 27;  // size of the histograms that one pass counts
 
 }  // namespace
 
@@ -20,52 +20,52 @@ BlockGrowth::BlockGrowth(const Bins& layout, GrowOptions options, const Draw& dr
       rows_(rows),
       builder_(bins_, options_, draw_, form, unit) {
   route_.add(0, 0, 0);
-  sprouts_.resize(1);
+  route_nodes_.resize(1);
   wanted_ = {0}, full_ = {1};
 }
 
-void BlockGrowth::search(Sprout& sprout) {
-  sprout.searched = true;
-  if (!sprout.histogram.made()) return;
+void BlockGrowth::search(RouteNode& node) {
+  node.searched = true;
+  if (!node.histogram.made()) return;
   std::vector<Split> found(bins_.groups);
   parallel_for(bins_.groups, [&](index_t group) {
-    builder_.search(sprout.leaf, sprout.histogram, false, all_slots(bins_, group), found[group]);
+    builder_.search(node.leaf, node.histogram, false, all_slots(bins_, group), found[group]);
   });
-  for (const Split& s : found) sprout.leaf.keep(s);
+  for (const Split& s : found) node.leaf.keep(s);
 }
 
 // Adds the children of a node to the route.
-void BlockGrowth::sprout(std::int32_t id) {
-  auto [left, right] = builder_.children(sprouts_[id].leaf);
-  route_.split(id, sprouts_[id].leaf.best);
-  sprouts_[id].left = route_.left[id] = route_.add(0, 0, 0);
+void BlockGrowth::add_children(std::int32_t id) {
+  auto [left, right] = builder_.children(route_nodes_[id].leaf);
+  route_.split(id, route_nodes_[id].leaf.best);
+  route_nodes_[id].left = route_.left[id] = route_.add(0, 0, 0);
   route_.add(0, 0, 0);
   for (OpenLeaf* leaf : {&left, &right}) {
-    Sprout& child = sprouts_.emplace_back();
+    RouteNode& child = route_nodes_.emplace_back();
     child.leaf = std::move(*leaf), child.parent = id;
   }
 }
 
-// Asks for the children of a leaf, and of others that may be split soon.
+// Requests the children of a leaf, and those of others that may be split soon.
 void BlockGrowth::plan(std::int32_t next) {
   std::vector<std::int32_t> chosen, reach = open_;
-  for (std::size_t k = 0; k < reach.size(); ++k) {  // grows as it goes
-    const Sprout& s = sprouts_[reach[k]];
-    if (s.left >= 0 && sprouts_[s.left].counted)
+  for (std::size_t k = 0; k < reach.size(); ++k) {  // reach grows within the loop
+    const RouteNode& s = route_nodes_[reach[k]];
+    if (s.left >= 0 && route_nodes_[s.left].counted)
       reach.push_back(s.left), reach.push_back(s.left + 1);
     else if (s.left < 0 && s.searched && s.leaf.best.feature >= 0 && reach[k] != next)
       chosen.push_back(reach[k]);
   }
   std::stable_sort(chosen.begin(), chosen.end(), [&](std::int32_t a, std::int32_t b) {
-    return sprouts_[a].leaf.best.gain > sprouts_[b].leaf.best.gain;
+    return route_nodes_[a].leaf.best.gain > route_nodes_[b].leaf.best.gain;
   });
   chosen.insert(chosen.begin(), next);
   const index_t most = std::clamp<index_t>(kPassBytes / (cells() * 8), 1, options_.max_leaves - leaf_count_);
   if (static_cast<index_t>(chosen.size()) > most) chosen.resize(most);
   for (const std::int32_t id : chosen) {
-    sprout(id);
-    const std::int32_t l = sprouts_[id].left;
-    const OpenLeaf &left = sprouts_[l].leaf, &right = sprouts_[l + 1].leaf;
+    add_children(id);
+    const std::int32_t l = route_nodes_[id].left;
+    const OpenLeaf &left = route_nodes_[l].leaf, &right = route_nodes_[l + 1].leaf;
     wanted_.push_back(left.sums.total.c <= right.sums.total.c ? l : l + 1);
     full_.push_back(builder_.searchable(left) || builder_.searchable(right));
   }
@@ -75,10 +75,10 @@ void BlockGrowth::supply(const std::int64_t* cells, const Fine* fine, const Cell
   for (std::size_t k = 0; k < wanted_.size(); ++k) {
     const std::int32_t id = wanted_[k];
     if (id == 0) {
-      sprouts_[0].leaf = builder_.root(totals[0]);
+      route_nodes_[0].leaf = builder_.root(totals[0]);
       open_.push_back(0);
     }
-    Sprout& mine = sprouts_[id];
+    RouteNode& mine = route_nodes_[id];
     mine.fine = fine[k], mine.counted = true;
     if (full_[k]) {
       mine.histogram.take(cells, this->cells());
@@ -88,16 +88,16 @@ void BlockGrowth::supply(const std::int64_t* cells, const Fine* fine, const Cell
       if (options_.max_leaves > 1) search(mine);
       continue;
     }
-    Sprout& parent = sprouts_[mine.parent];
-    Sprout& other = sprouts_[parent.left == id ? id + 1 : id - 1];
+    RouteNode& parent = route_nodes_[mine.parent];
+    RouteNode& other = route_nodes_[parent.left == id ? id + 1 : id - 1];
     other.fine = {parent.fine.g - mine.fine.g, parent.fine.h - mine.fine.h}, other.counted = true;
     if (full_[k]) {
       std::swap(other.histogram, parent.histogram);
       other.histogram.subtract(mine.histogram);
     }
     parent.histogram = {};
-    if (draw_.features >= 1) search(mine), search(other);  // else they are searched when they are chosen
-    for (Sprout* s : {&mine, &other})
+    if (draw_.features >= 1) search(mine), search(other);  // otherwise they are searched when they are chosen
+    for (RouteNode* s : {&mine, &other})
       if (s->searched && s->leaf.best.feature < 0) s->histogram = {};
   }
   wanted_.clear(), full_.clear();
@@ -107,24 +107,24 @@ void BlockGrowth::supply(const std::int64_t* cells, const Fine* fine, const Cell
 void BlockGrowth::go_on() {
   while (!open_.empty()) {
     const std::size_t pick =
-        builder_.pick(open_.size(), [&](std::size_t k) -> const OpenLeaf& { return sprouts_[open_[k]].leaf; });
+        builder_.pick(open_.size(), [&](std::size_t k) -> const OpenLeaf& { return route_nodes_[open_[k]].leaf; });
     const std::int32_t id = open_[pick];
-    const bool final = sprouts_[id].leaf.best.feature < 0 || leaf_count_ >= options_.max_leaves;
-    if (!final && sprouts_[id].left < 0) {
-      const auto [left, right] = builder_.children(sprouts_[id].leaf);
+    const bool final = route_nodes_[id].leaf.best.feature < 0 || leaf_count_ >= options_.max_leaves;
+    if (!final && route_nodes_[id].left < 0) {
+      const auto [left, right] = builder_.children(route_nodes_[id].leaf);
       const bool more =
           leaf_count_ + 1 < options_.max_leaves && (builder_.searchable(left) || builder_.searchable(right));
       if (more || builder_.fine()) return plan(id);
-      sprout(id);
+      add_children(id);
     }
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(pick));
-    sprouts_[id].chosen = true;
+    route_nodes_[id].chosen = true;
     if (final) continue;
     ++leaf_count_;
-    const std::int32_t l = sprouts_[id].left;
-    builder_.record(sprouts_[id].leaf, sprouts_[l].leaf, sprouts_[l + 1].leaf);
+    const std::int32_t l = route_nodes_[id].left;
+    builder_.record(route_nodes_[id].leaf, route_nodes_[l].leaf, route_nodes_[l + 1].leaf);
     for (const std::int32_t child : {l, l + 1}) {
-      if (leaf_count_ < options_.max_leaves && !sprouts_[child].searched) search(sprouts_[child]);
+      if (leaf_count_ < options_.max_leaves && !route_nodes_[child].searched) search(route_nodes_[child]);
       open_.push_back(child);
     }
   }
@@ -133,17 +133,17 @@ void BlockGrowth::go_on() {
 
 Nodes BlockGrowth::finish(bool log_odds, double eta) {
   Nodes& tree = builder_.tree;
-  std::vector<std::int32_t> node(sprouts_.size(), -1), kept(tree.size());
+  std::vector<std::int32_t> node(route_nodes_.size(), -1), kept(tree.size());
   for (std::int32_t t = 0; t < tree.size(); ++t) kept[t] = t;
   if (options_.prune > 0) {
     const auto used = static_cast<double>(tree.count[0]);
     kept = cut_back(tree, options_.prune * used / rows_);
   }
-  std::vector<std::int32_t> number(sprouts_.size() + kept.size(), -1);
+  std::vector<std::int32_t> number(route_nodes_.size() + kept.size(), -1);
   for (std::size_t k = 0; k < kept.size(); ++k) number[kept[k]] = static_cast<std::int32_t>(k);
-  values_.assign(sprouts_.size(), 0.0);
-  for (std::size_t id = 0; id < sprouts_.size(); ++id) {  // children come after their parents
-    const Sprout& s = sprouts_[id];
+  values_.assign(route_nodes_.size(), 0.0);
+  for (std::size_t id = 0; id < route_nodes_.size(); ++id) {  // children come after their parents
+    const RouteNode& s = route_nodes_[id];
     const std::int32_t t = s.chosen ? number[s.leaf.node] : -1;
     const std::int32_t above = s.parent < 0 ? -1 : node[s.parent];
     if (above >= 0) {  // below a leaf of the tree

@@ -9,10 +9,11 @@
 namespace hinge::trees {
 namespace {
 
-constexpr index_t kPlaced = 8192;  // rows that are placed and sorted together
-constexpr index_t kSpare = 64;     // room behind the numbers of rows, for prefetches that run ahead
+constexpr index_t kPlaced = 8192;  // rows placed and sorted together
+constexpr index_t kSpare = 64;     // padding after the row numbers, for prefetches past the end
 
-// A node as a row needs it to go on: where its byte is, and the limit up to which it goes left. A leaf leads to itself.
+// A node, packed for moving a row: the byte to read, and the limit up to which the row goes left. A leaf points to
+// itself.
 struct RouteStep {
   const std::uint8_t* byte;
   const std::uint32_t* set;  // categories that go left; null for a number
@@ -36,7 +37,7 @@ std::vector<RouteStep> steps_of(const Bins& layout, const std::uint8_t* codes, i
     }
     const index_t f = route.feature[t];
     index_t group = 0;
-    while (layout.group_begin[group + 1] <= f) ++group;  // slots of a layout are its features
+    while (layout.group_begin[group + 1] <= f) ++group;  // the slots of a layout are its features
     const std::uint8_t missing_left = route.missing_left[t];
     steps[t] = {codes + group * rows * kGroup + (f - layout.group_begin[group]),
                 route.set[t] >= 0 ? route.sets.data() + 8 * route.set[t] : nullptr,
@@ -70,7 +71,7 @@ template <class Word>
 void start_nodes(Word* nodes, index_t rows, index_t first, double share, std::uint64_t seed) {
   std::fill_n(nodes, rows, Word{0});
   if (share >= 1) return;
-  const Random random(seed, 0x5A3B);  // as LeafRows::start draws them
+  const Random random(seed, 0x5A3B);  // the same draw as LeafRows::start
   for (index_t i = 0; i < rows; ++i)
     if (!(random.uniform_at(first + i) < share)) nodes[i] = NodeWord<Word>::kLeftOut;
 }
@@ -108,7 +109,7 @@ Cell* RouteSums::wide(std::size_t k, index_t group) {
 template <class Word>
 void RouteSums::add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Word* nodes,
                     std::int32_t route_size) {
-  // Sorts the rows by wanted node. Those of other nodes, and those that do not count, come last.
+  // Sorts the rows by wanted node. Rows of other nodes, and rows not in the sample, come last.
   const std::size_t n = wanted_.size();
   std::vector<std::uint32_t> rank(static_cast<std::size_t>(route_size), static_cast<std::uint32_t>(n));
   for (std::size_t k = 0; k < n; ++k) rank[wanted_[k]] = static_cast<std::uint32_t>(k);

@@ -1,8 +1,8 @@
-// Blocks of a table that is boosted: where their rows are in the trees that grow, and the sums over them.
+// Blocks of a table that is boosted: the nodes of their rows in the growing trees, and the sums over them.
 //
-// All that is known of a row (its codes, rounded gradients and node) is in arrays of the caller, in memory or read from
-// files. A pass over the blocks moves their rows along a route (block_growth.hpp) and adds them to the sums of the
-// nodes that are wanted. Sums are whole numbers: blocks may come in any order and in any cut.
+// The data of a row (its codes, rounded gradients and node) is in arrays of the caller, in memory or read from files. A
+// pass over the blocks moves their rows along a route (block_growth.hpp) and adds them to the sums of the wanted nodes.
+// Sums are integers, so the result does not depend on the order or the size of the blocks.
 #pragma once
 #include <vector>
 
@@ -11,7 +11,7 @@
 
 namespace hinge::trees {
 
-// What a round is the same for in all blocks.
+// The settings of a round that all blocks share.
 struct BlockRound {
   Differentiated what;
   std::uint64_t seed = 0;
@@ -19,14 +19,14 @@ struct BlockRound {
   std::vector<Extent> extents;
 };
 
-// The node of a row: its number in a route, and whether the row counts in the tree.
+// The node of a row: its index in a route, and whether the row is in the tree's sample.
 template <class Word>
 struct NodeWord {
   static constexpr Word kLeftOut = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
   static constexpr Word kNumber = static_cast<Word>(kLeftOut - 1);
 };
 
-// Puts rows, of which the first has this number in the table, into the root.
+// Puts rows into the root; `first` is the number of the first one in the table.
 template <class Word>
 void start_nodes(Word* nodes, index_t rows, index_t first, double share, std::uint64_t seed);
 
@@ -37,7 +37,7 @@ void follow_route(const Bins& layout, const std::uint8_t* codes, index_t rows, c
 // Sums of the wanted nodes of a route over the blocks that were added.
 class RouteSums {
  public:
-  // The layout belongs to the caller. full: whether histograms are needed, or sums alone.
+  // The caller owns the layout. full: whether histograms are needed, or only sums.
   RouteSums(const Bins& layout, Rounding form, std::vector<std::int32_t> wanted, std::vector<std::uint8_t> full);
 
   // Adds rows, which are at the ends of a route of `route_size` nodes.
@@ -45,7 +45,7 @@ class RouteSums {
   void add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Word* nodes,
            std::int32_t route_size);
 
-  // Cells of the nodes that are full one after the other, and fine sums and totals of all: what BlockGrowth takes.
+  // Concatenated cells of the `full` nodes, and fine sums and totals of all nodes: the input of BlockGrowth.
   const std::vector<std::int64_t>& cells();
   const std::vector<Fine>& fine() const { return fine_; }
   const std::vector<Cell>& totals() const { return totals_; }
@@ -58,12 +58,12 @@ class RouteSums {
   const Bins& layout_;
   Rounding form_;
   std::vector<std::int32_t> wanted_;
-  std::vector<std::size_t> counted_;  // the places in `wanted` of those whose histograms are needed
+  std::vector<std::size_t> counted_;  // the indices in `wanted` of the nodes whose histograms are needed
   std::vector<std::int64_t> narrow_, wide_;
-  std::vector<index_t> held_;  // rows in narrow cells
+  std::vector<index_t> held_;  // rows in the narrow cells
   std::vector<Fine> fine_;
   std::vector<Cell> totals_;
-  std::vector<std::uint32_t> rows_;  // of a block, by wanted node
+  std::vector<std::uint32_t> rows_;  // row numbers of a block, by wanted node
 };
 
 }  // namespace hinge::trees

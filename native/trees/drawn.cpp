@@ -1,5 +1,5 @@
-// Cuts of a few features drawn at random, and how a sparse table is read for them: where few of its features are tried,
-// moving the entries of all of them to the children would cost more than the search.
+// Splits on a few features drawn at random, and access to a sparse table for them: where few features are tried, moving
+// the entries of all features to the children would cost more than the search.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -8,7 +8,7 @@
 
 namespace hinge::trees::cart {
 
-// Subtrees grow at a time, and read the labels of each other's rows; those are never their own.
+// Subtrees grow concurrently and may read labels of rows of other subtrees, which never equal their own.
 bool Grower::holds(const Node& node, std::uint32_t row) const {
   auto& label = const_cast<std::uint32_t&>(label_[row]);
   return std::atomic_ref(label).load(std::memory_order_relaxed) == node.label;
@@ -55,7 +55,7 @@ void Grower::look_at_column(const Node& node, index_t j, Scratch& s) const {
 const std::vector<Span>* Grower::spans_of(const Node& node, Scratch& s) const {
   if (!in_place_) return &node.spans;
   const auto cells = [&](std::uint32_t row) { return cells_begin_[row + 1] - cells_begin_[row]; };
-  // Features are drawn until max_features of them have entries: the columns of those that are drawn are read.
+  // Features are drawn until max_features of them have entries; only the columns drawn are read.
   const double all = static_cast<double>(cells_begin_.back()), rows = static_cast<double>(node.end - node.begin);
   const double some = all / static_cast<double>(size_) * rows;
   const double draws = o_.max_features * std::max(1.0, static_cast<double>(cols_) / (some + 1.0));
@@ -78,7 +78,7 @@ const std::vector<Span>* Grower::spans_of(const Node& node, Scratch& s) const {
 }
 
 void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
-  std::vector<std::int32_t>& order = s.features;  // 0, 1, ... before and after
+  std::vector<std::int32_t>& order = s.features;  // the identity before and after
   if (static_cast<index_t>(order.size()) != cols_) {
     order.resize(cols_);
     std::iota(order.begin(), order.end(), 0);
@@ -86,7 +86,7 @@ void Grower::try_drawn(const Node& node, Scratch& s, Cut& best) const {
   s.swaps.clear();
   const std::vector<Span>* spans = nonzeros_ ? spans_of(node, s) : nullptr;
   const Sorted::Entry* entries = in_place_ ? s.entries.data() : entries_.data();
-  index_t left = spans ? static_cast<index_t>(spans->size()) : cols_;  // features with entries that were not drawn yet
+  index_t left = spans ? static_cast<index_t>(spans->size()) : cols_;  // features with entries not drawn yet
   if (spans) {
     s.place.resize(cols_, -1);
     for (index_t k = 0; k < left; ++k) s.place[(*spans)[k].feature] = static_cast<std::int32_t>(k);

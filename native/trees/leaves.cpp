@@ -46,7 +46,7 @@ struct Leaf {
   double derivative(double v) {
     const index_t n = shift(v);
     u.resize(s.size());
-    loss.slopes(y.data(), at.data(), w.data(), u.data(), n);
+    loss.gradients(y.data(), at.data(), w.data(), u.data(), n);
     return std::accumulate(u.begin(), u.end(), l2 * v);
   }
   double value(double v) {

@@ -11,7 +11,7 @@ namespace {
 
 using Lanes [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
 
-// The smallest and the largest of some numbers; missing ones are neither. True if any is missing.
+// The minimum and maximum of some numbers, ignoring missing ones. True if any is missing.
 HINGE_HOT bool extremes(const double* v, index_t n, double& low, double& high) {
   Lanes least = Lanes{} + low, most = Lanes{} + high, absent = {};
   index_t i = 0;
@@ -87,7 +87,7 @@ bool Grower::try_cells(const Node& node, index_t j, Scratch& s, Cut& best) const
   Random random(seed_ ^ mix64(node.key), static_cast<std::uint64_t>(j) + 1);
   const double u = random.uniform(), drawn = low + u * (high - low);
   const bool missing_left = missing && !one_value && random.uniform() < 0.5;
-  // The smallest value goes left and the largest right, whatever the rounding; one value alone is parted from nothing.
+  // Whatever the rounding, the smallest value goes left and the largest right; a single value cannot be split.
   const bool between = drawn >= low && drawn < high;
   const double most = one_value ? low : between ? drawn : std::nextafter(high, -kInf);
   const auto threshold = [&] {
@@ -168,7 +168,7 @@ bool Grower::try_random(const Node& node, index_t j, Scratch& s, Cut& best) cons
   const Sorted::Entry* cut =
       std::partition_point(begin, last, [&](const Sorted::Entry& e) { return goes_left(e.code); });
   const bool zero_left = zeros && goes_left(zero);
-  // Either the entries on the left, or all but those on the right.
+  // Either sums the entries on the left, or subtracts those on the right from the total.
   if (zero_left) {
     s.left = node.total;
     s.sum.assign(channels_, 0.0);

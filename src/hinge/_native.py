@@ -100,9 +100,9 @@ class Design:
             return self.native.rmatvec(U[:, 0].copy())[:, None]
         return self.native.rmatvec(U) if U.ndim == 1 else self.native.rmatmat(U)
 
-    def both_ways(self, w: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def matvec_and_rmatvec(self, w: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Xw and X'u of vectors, in one pass over X where its storage allows."""
-        return self.native.both_ways(*(np.ascontiguousarray(v, dtype=np.float64) for v in (w, u)))
+        return self.native.matvec_and_rmatvec(*(np.ascontiguousarray(v, dtype=np.float64) for v in (w, u)))
 
     def _conformable(self, A: np.ndarray, size: int, what: str) -> np.ndarray:
         """A as native code takes it. Checked here because weights may come from a file."""

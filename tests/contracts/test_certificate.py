@@ -48,7 +48,7 @@ def test_primal_and_dual_against_long_double(loss, rng):
     o = problem(loss, hg.Elastic(0.3, 0.5), offset=True)
     w, b = 0.3 * rng.normal(size=D), np.array([0.1])
     assert hg.certificate(o, w, b).primal == pytest.approx(float(long_primal(o, w, b)), rel=1e-12)
-    u = 0.5 * loss.project_dual(o.y, o.slopes_of_scores(o.scores(w, b)))
+    u = 0.5 * loss.project_dual(o.y, o.gradient_of_scores(o.scores(w, b)))
     from hinge.problem.certificates.dual_points import balance
 
     u = balance(o, u)
@@ -145,7 +145,7 @@ def test_the_ray_bound_is_the_best_of_its_ray():
         reference = solve(o, tol=1e-10, warn=False)
         for scale in (0.0, 1.0):
             w = reference.w + scale * np.random.default_rng(3).normal(size=D)
-            u = balanced_sides(o.c, o.slopes_of_scores(o.scores(w, reference.b)))
+            u = balanced_sides(o.c, o.gradient_of_scores(o.scores(w, reference.b)))
             assert abs(o.c @ u) <= 1e-15
             brute = max(float(long_dual(o, s * u)) for s in np.linspace(0.0, 1.0, 2001))
             found = ray_bound(o, u)

@@ -10,10 +10,12 @@ from hinge.problem.certificates.kernel_machine import (
     Gap,
     Stack,
     classification,
+    evaluate_at_scores,
+    evaluate_machine,
+    evaluate_stack,
     expansion_scores,
     feasible,
     fill,
-    judge,
     largest_square,
     machines_certificate,
     nu_classification,
@@ -24,8 +26,6 @@ from hinge.problem.certificates.kernel_machine import (
     residual_scale,
     start_spread,
     violation,
-    weigh,
-    weigh_stack,
 )
 from hinge.problem.kernels import RBF, Polynomial, Precomputed
 
@@ -77,7 +77,7 @@ def test_objectives(name, rng):
     slack = np.maximum(sign * (target - np.tile(f, len(sign) // N) - bias) + rho, 0)
     cost = 0.5 * beta @ K @ beta + upper @ slack
     earned = (0.0 if total is None else total * rho) - B * bias
-    found = judge(kernel, X, dual, alpha, bias, rho)
+    found = evaluate_machine(kernel, X, dual, alpha, bias, rho)
     np.testing.assert_allclose(found.scores, f)
     assert found.primal == pytest.approx(cost - earned)
     assert found.dual == pytest.approx((sign * alpha) @ target - 0.5 * beta @ K @ beta)
@@ -92,7 +92,7 @@ def test_objectives(name, rng):
         moved = alpha.copy()
         moved[0] = moved[0] + wrong * 100 if 0 < moved[0] < upper[0] else (-1e-9 if wrong < 0 else upper[0] + 1e-9)
         assert not feasible(dual, moved)
-        assert weigh(dual, moved, f, bias, rho).dual == -np.inf
+        assert evaluate_at_scores(dual, moved, f, bias, rho).dual == -np.inf
     if total is not None:
         scaled = 0.9 * dual.start
         assert not feasible(dual, scaled)
@@ -139,9 +139,9 @@ def test_machines_side_by_side_are_judged_as_alone(name, rng):
     alpha[1, 0] += 10.0  # the second is not feasible
     alphas[1][0] += 10.0
     bias, rho = rng.normal(size=3), np.abs(rng.normal(size=3)) * (name == "nu classification")
-    scores, primal, lower, reference = weigh_stack(stack, K, alpha, bias, rho)
+    scores, primal, lower, reference = evaluate_stack(stack, K, alpha, bias, rho)
     for i in range(3):
-        alone = judge(kernel, X[rows[i]], duals[i], alphas[i], bias[i], rho[i])
+        alone = evaluate_machine(kernel, X[rows[i]], duals[i], alphas[i], bias[i], rho[i])
         np.testing.assert_allclose(scores[i, : len(rows[i])], alone.scores)
         assert (primal[i], reference[i]) == pytest.approx((alone.primal, alone.reference))
         assert lower[i] == (-np.inf if i == 1 else pytest.approx(alone.dual))

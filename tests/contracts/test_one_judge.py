@@ -28,7 +28,7 @@ def makes_certificates(tree: ast.AST) -> Iterator[str]:
         name = _name(call.func)
         changed = ast.unparse(call.args[0]) if call.args else ""
         keywords = {keyword.arg for keyword in call.keywords}
-        about_one = "certificate" in changed or "judged" in changed or keywords & CLAIMS
+        about_one = "certificate" in changed or "certified" in changed or "judged" in changed or keywords & CLAIMS
         if name in ("Certificate", "of_gap") or (name in ("replace", "_replace") and about_one):
             yield f"line {call.lineno}: {ast.unparse(call)[:80]}"
 

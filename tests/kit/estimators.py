@@ -3,7 +3,7 @@
 An estimator that must be treated differently says so itself, never by its name appearing in a test:
 
 - ``__sklearn_tags__`` — sparse input, positive targets, sequences (``input_tags.two_d_array = False``), …
-- ``weights_mean = "repetition"`` (the default), ``"distribution"`` or ``"step"`` — a class attribute: whether a weight
+- ``weight_semantics = "repetition"`` (the default), ``"distribution"`` or ``"step"`` — a class attribute: whether a weight
   of 2 gives the same fit as the example twice; or, because examples are drawn at random, the same distribution of
   fits; or, because examples are met one after another, one step of double length, where scikit-learn's check of
   repetition does not apply and weights of zero and one are held to their meaning instead.
@@ -112,7 +112,7 @@ def not_applicable(estimator: BaseEstimator) -> dict[str, str]:
     """Checks of scikit-learn's that contradict what the estimator declares of its weights or its threshold."""
     if not getattr(estimator, "decides_by_sign", True):
         return {"check_classifiers_train": "predict has a threshold of its own"}
-    if getattr(estimator, "weights_mean", "repetition") != "step":
+    if getattr(estimator, "weight_semantics", "repetition") != "step":
         return {}
     reason = "one step of double length is not two steps"
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}

@@ -17,14 +17,14 @@ from sklearn.svm import OneClassSVM as PeerOneClassSVM
 import hinge as hg
 from hinge.problem.certificates.kernel_machine import (
     classification,
+    evaluate_at_scores,
+    evaluate_machine,
     feasible,
-    judge,
     nu_classification,
     nu_regression,
     one_class,
     point_coefficients,
     regression,
-    weigh,
 )
 from hinge.problem.kernels import Precomputed, evaluate
 from hinge.solvers import decomposition
@@ -134,7 +134,9 @@ def test_interior_multipliers_are_feasible_and_nearly_optimal(rng):
         scores = K @ point_coefficients(dual, alpha, 80)
         levels = solve_dual(Precomputed(), K, dual, tol=1e-9, cache_bytes=1e8)
         best = levels.dual
-        assert weigh(dual, alpha, scores, levels.bias, levels.rho).dual == pytest.approx(best, rel=1e-6, abs=1e-9)
+        assert evaluate_at_scores(dual, alpha, scores, levels.bias, levels.rho).dual == pytest.approx(
+            best, rel=1e-6, abs=1e-9
+        )
 
 
 def test_points_of_both_labels(rng):
@@ -363,11 +365,11 @@ def test_infeasible_multipliers_prove_nothing(rng):
     alpha[good.support_] = np.abs(good.dual_coef_[0])
     bias = float(good.intercept_[0])
     dual = classification(y, upper)
-    assert judge(kernel, X, dual, alpha, bias, 0.0).relative_gap < 1e-6
+    assert evaluate_machine(kernel, X, dual, alpha, bias, 0.0).relative_gap < 1e-6
     for wrong in (alpha + 0.1, alpha - 0.1, alpha * np.where(y > 0, 0.9, 1.0)):
-        assert judge(kernel, X, dual, wrong, bias, 0.0).dual == -np.inf
+        assert evaluate_machine(kernel, X, dual, wrong, bias, 0.0).dual == -np.inf
     with_sum = nu_classification(y, 0.3, upper)
-    assert judge(kernel, X, with_sum, 0.5 * with_sum.start, 0.0, 0.0).dual == -np.inf
+    assert evaluate_machine(kernel, X, with_sum, 0.5 * with_sum.start, 0.0, 0.0).dual == -np.inf
 
 
 @pytest.mark.mission("K4")
@@ -384,6 +386,6 @@ def test_the_judge_holds_blocks_only(rng, monkeypatch):
 
     X, y = circles(rng, 3000)
     alpha = np.minimum(np.arange(3000) % 2, 1.0) * 0.5
-    judge(Watched(1.0), X, classification(y, np.ones(3000)), alpha, 0.0, 0.0)
+    evaluate_machine(Watched(1.0), X, classification(y, np.ones(3000)), alpha, 0.0, 0.0)
     assert sum(rows for rows, _ in sizes) >= 3000
     assert max(rows for rows, _ in sizes) == 512

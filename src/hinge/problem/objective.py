@@ -116,7 +116,7 @@ class Objective:
 
     def scores_and_adjoint(self, w: Array, b: Array, u: Array) -> tuple[Array, Array]:
         """The scores and X'(c∘u) of one output, in one pass over X."""
-        z, g = self.design.both_ways(w, self.c * u)
+        z, g = self.design.matvec_and_rmatvec(w, self.c * u)
         return self._shifted(z, b), g
 
     def _shifted(self, z: Array, b: Array) -> Array:
@@ -132,10 +132,10 @@ class Objective:
             return float(core.softmax_gradient(self.y, np.ascontiguousarray(z), self.c)[0])
         return float(np.sum(weighted_sum(self.c, self.loss.value(self.y, z))))
 
-    def slopes_of_scores(self, z: Array) -> Array:
+    def gradient_of_scores(self, z: Array) -> Array:
         """uᵢ = ∂ℓ/∂s at the scores."""
         if z.ndim == 1:
-            return self.native.slopes(self.y, z)
+            return self.native.gradients(self.y, z)
         return self.loss.gradient(self.y, z)
 
     def conjugate_sum(self, u: Array) -> float:

@@ -251,7 +251,7 @@ class LogisticRegressionCV(CertifiedAs, LogisticClassifier):
                     now = (np.zeros(X.shape[1]), np.zeros(1))
                     steps[i, position] = 0
                     if len(present) > 1:
-                        solution = self._solve_unjudged(at, start, tol=tol, proved=False)
+                        solution = self._solve_uncertified(at, start, tol=tol, proved=False)
                         now, steps[i, position] = (solution.w, solution.b), solution.iterations
                     start = now if last is None else (2.0 * now[0] - last[0], 2.0 * now[1] - last[1])
                     last = now

@@ -46,9 +46,9 @@ def nested_cv(
     learner: BaseEstimator, X: Any, y: Any, grid: Any = 30, *, outer: Any = 5, scoring: Any = None,
     sample_weight: Any = None, groups: Any = None, **options: Any,
 ) -> NestedResult:  # fmt: skip
-    """The score of *tuning and fitting* on new data: every outer fold is judged by a learner tuned on the others.
+    """The score of *tuning and fitting* on new data: every outer fold scores a learner tuned on the others.
 
-    The best score of :func:`tune` itself is too good, because the same folds chose and judged.
+    The best score of :func:`tune` itself is too good, because the same folds choose and score.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def nested_cv(
     for train, test in folds_of(outer, X, y, groups, learner):
         inner = None if weights is None else weights[train]
         found = tune(learner, _safe_indexing(X, train), y[train], grid, scoring=scoring, sample_weight=inner, **options)
-        judged = {} if weights is None else {"sample_weight": weights[test]}
-        scores.append(float(scorer(found.model, _safe_indexing(X, test), y[test], **judged)))
+        weighted = {} if weights is None else {"sample_weight": weights[test]}
+        scores.append(float(scorer(found.model, _safe_indexing(X, test), y[test], **weighted)))
         params.append(found.params)
     return NestedResult(np.array(scores), params)

@@ -31,7 +31,7 @@ RELAX = 1.6
 
 @dataclass(frozen=True)
 class ADMM(Solver):
-    """The fallback for kinked losses with penalties that are not a sum over weights.
+    """The fallback for losses with kinks and penalties that are not a sum over weights.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class ADMM(Solver):
         kappa = max(float(np.mean(o.design.square_sums(o.c))), 1e-12)
         least_squares = _least_squares(o, kappa)
         z = o.scores(w, b)
-        u = o.loss.project_dual(o.y, o.slopes_of_scores(z))
-        u = np.where(np.isfinite(u), u, 0.0)  # an exponential overflows; zero is in every domain
+        u = o.loss.project_dual(o.y, o.gradient_of_scores(z))
+        u = np.where(np.isfinite(u), u, 0.0)  # an exponential may overflow; zero is in every domain
         v, q = w.copy(), np.zeros_like(w)
         status = run.over(0, run.flat.pack(w, b), o.value(w, b), dual=u)
         k, adapt = 0, 10
@@ -70,7 +70,7 @@ class ADMM(Solver):
             q = q + rho * (v - moved)
             x = run.flat.pack(v, _bias(o, v, b) if run.due(k) else b)
             status = run.over(k, x, o.value(*run.flat.unpack(x)) if stop.watched else np.nan, dual=u)
-            if k >= adapt:  # at growing intervals, so that the weight settles and the method converges
+            if k >= adapt:  # at growing intervals, so that ρ settles and the method converges
                 adapt = k + max(10, k // 2)
                 primal = _length(o, kappa, fitted - z, moved - v) / (_length(o, kappa, z, v) + 1e-300)
                 dual = rho * _length(o, kappa, z - z_before, v - v_before) / (_length(o, kappa, u, q) + 1e-300)
@@ -102,7 +102,7 @@ def _like(numbers: Array, z: Array) -> Array:
 
 
 def _length(o: Objective, kappa: float, z: Array, v: Array) -> float:
-    """The length of (z, v) in the norm of the method."""
+    """The norm of (z, v) that the method uses."""
     return float(np.sqrt(np.sum(weighted_sum(o.c, z**2)) + kappa * np.sum(v**2)))
 
 
@@ -138,6 +138,6 @@ def _inverse_of_rows(o: Objective, kappa: float) -> Callable[[Array], Array]:
     def inverse(r: Array) -> Array:
         scale = root if r.ndim == 1 else root[:, None]
         a = scale * scipy.linalg.cho_solve(factor, scale * (o.design.matmul(r) - mean @ r), check_finite=False)
-        return (r - o.design.rmatmul(a)) / kappa  # the mean of X takes no part: a sums to zero, as X̃'C1 = 0
+        return (r - o.design.rmatmul(a)) / kappa  # the mean of X does not contribute: a sums to zero, as X̃'C1 = 0
 
     return inverse

@@ -1,4 +1,4 @@
-"""What a solver is, what it needs, and what it returns."""
+"""The interface of solvers: what they require, how they are stopped, and what they return."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Status(enum.Enum):
 
 
 class Need(enum.Enum):
-    """What a solver may require of an objective; the value is a description."""
+    """A requirement of a solver on the objective; the value is a description."""
 
     GRADIENT = "a differentiable loss"
     SECOND = "a loss with a second derivative"
@@ -71,7 +71,7 @@ class Need(enum.Enum):
 
 
 def _in_coordinates(rule: Callable[[Coordinates], Any]) -> Callable[[Objective], bool]:
-    """Whether the penalty is a sum over single weights and the rule holds for its four numbers of each."""
+    """A need that holds if the penalty is a sum over single weights and the rule holds for its coordinates."""
 
     def met(objective: Objective) -> bool:
         coordinates = objective.penalty.coordinates(objective.d)
@@ -124,7 +124,7 @@ _MET: dict[Need, Callable[[Objective], bool]] = {
 
 @dataclass(frozen=True)
 class Record:
-    """One line of a history. Callbacks also see the iterate, where the solver has it at hand; histories drop it.
+    """One line of a history. Callbacks also receive the iterate, where the solver has it; histories drop it.
 
     Attributes
     ----------
@@ -150,14 +150,14 @@ class Record:
 
 @dataclass
 class Stop:
-    """When a solver should end, and the callback that it reports to."""
+    """The stopping criteria of a run, and the callback that receives its progress."""
 
     tol: float = 1e-6
     max_iter: int = 1000
     callback: Callable[[Record], bool] | None = None
     keep_history: bool = False
     random_state: int = 0
-    proved: bool = True  # False if the judge will not see the result: a good estimate of the error then is enough
+    proved: bool = True  # False if no certificate follows: an estimate of the error then suffices
     records: list[Record] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 
@@ -172,17 +172,17 @@ class Stop:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks at single iterations."""
+        """Whether a callback or a history needs single iterations."""
         return self.keep_history or self.callback is not None
 
-    def judge(self, objective: Objective, w: Array, b: Array, dual: Array | None = None) -> Certificate:
+    def certify(self, objective: Objective, w: Array, b: Array, dual: Array | None = None) -> Certificate:
         """Compute the certificate. Solvers may use it to decide when to stop; it is computed again at the end."""
         return certificate(objective, w, b, dual=dual, tol=self.tol, exact=True)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver returns: weights, bias, dual variables where it has them, and how it ended.
+    """The result of a solver: weights, bias, dual variables if it has them, and the status.
 
     Attributes
     ----------
@@ -216,8 +216,8 @@ class Solver:
     name: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]] = ()
     default_max_iter: ClassVar[int] = 1000
-    iterative: ClassVar[bool] = True  # whether it matters where it starts
-    passes: ClassVar[float] = 1.0  # over X, back and forth, in one iteration
+    iterative: ClassVar[bool] = True  # whether the start matters
+    passes: ClassVar[float] = 1.0  # passes over X and X' per iteration
     factors: ClassVar[bool] = False  # whether an iteration forms and factors a Gram matrix, of rows or of columns
 
     def missing(self, objective: Objective) -> list[Need]:
@@ -225,7 +225,7 @@ class Solver:
         return [need for need in self.needs if not need.met_by(objective)]
 
     def flops(self, objective: Objective, iterations: int) -> float:
-        """About how many floating-point operations so many iterations cost, counted from shapes alone."""
+        """An estimate of the floating-point operations of this many iterations, from shapes alone."""
         cost = self.passes * pass_flops(objective.design, objective.outputs)
         if self.factors:
             order = min(objective.n, objective.d)
@@ -233,5 +233,5 @@ class Solver:
         return max(iterations, 1) * cost
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        """Minimise from the start (w, b), which it may overwrite."""
+        """Minimise from the start (w, b), which may be overwritten."""
         raise NotImplementedError

@@ -4,8 +4,8 @@ Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + Σ_j (l1_j ‖w
 Step        w_j ← max(0, 1 − l1_j/‖v‖) v / (g_jj + l2_j),   v = r_j + g_jj w_j,   g = X'CX,   r = X'C(Y − XW − 1b')
 Dual        residuals Y − XW − 1b', scaled until ‖r_j‖ ≤ l1_j where l2_j = 0
 Optimality  ‖r_j‖ ≤ l1_j where w_j = 0;  r_j = l1_j w_j/‖w_j‖ + l2_j w_j elsewhere
-Method      rounds over the features of a working set, whose products g are computed once: all features if they are few,
-            otherwise those in use and the ones that violate their condition most. Then r is computed from X again
+Method      rounds over the features of a working set, whose Gram matrix g is computed once: all features if they are
+            few, otherwise those with weights and the worst violators. Then r is recomputed from X
 Reference   Simon, Friedman & Hastie (2013); Massias, Gramfort & Salmon (2018) for the working sets;
             native/solvers/block_descent.hpp
 """
@@ -21,15 +21,15 @@ from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 
-FEW = 1000  # features up to which the products of all of them are computed
-FIRST = 10  # features of the first working set
-SHARE = 0.3  # of the tolerance that rounds in the sums of products aim at
-PROGRESS = 0.9  # a gap that is not below this share of the one before has not moved
-PATIENCE = 3  # times that may happen
+FEW = 1000  # features up to which the full Gram matrix is computed
+FIRST = 10  # size of the first working set
+SHARE = 0.3  # share of the tolerance to which rounds on the Gram matrix converge
+PROGRESS = 0.9  # a gap that is not below this share of the last one has stalled
+PATIENCE = 3  # stalled rounds before the solver gives up
 
 
 class BlockCoordinateDescent(Solver):
-    """One feature at a time, with its weights for all targets."""
+    """Updates the weights of one feature for all targets at a time."""
 
     name: ClassVar[str] = "block-coordinate-descent"
     needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.ROW_NORMS, Need.SEVERAL_OUTPUTS, Need.NO_OFFSET)
@@ -46,9 +46,9 @@ def block_path(
     tol: float = 1e-6,
     max_iter: int = BlockCoordinateDescent.default_max_iter,
 ) -> tuple[Array, Array]:
-    """Weights (strengths × features × targets) and biases for the objective's penalty times each strength, unjudged.
+    """Weights (strengths × features × targets) and biases for the objective's penalty times each strength, uncertified.
 
-    Strengths are best given from large to small: every solution is the start of the next.
+    Strengths should decrease: every solution is the start of the next.
     """
     data = _Centred(objective)
     w = objective.zero()[0]
@@ -66,7 +66,7 @@ def block_path(
 
 
 class _Centred:
-    """The examples less their means, if there is a bias: it is then zero at the optimum."""
+    """The examples minus their means, if there is a bias: the bias of the centred problem is zero at the optimum."""
 
     def __init__(self, objective: Objective) -> None:
         self.c, self.design = objective.c, objective.design
@@ -75,7 +75,7 @@ class _Centred:
         self.fit_intercept = objective.fit_intercept
         self._shift = self.x
         source = self.design.source
-        if objective.fit_intercept and isinstance(source, np.ndarray):  # no cancellation in the products of columns
+        if objective.fit_intercept and isinstance(source, np.ndarray):  # so that products do not cancel
             self.design, self._shift = Design(source - self.x), np.zeros(objective.d)
         self.Y = objective.y - self.y
         self.squares = float(np.sum(weighted_sum(self.c, self.Y**2)))
@@ -111,7 +111,7 @@ class _Centred:
     def rounds(
         self, which: np.ndarray, R: Array, w: Array, parts: tuple[Array, Array], strengths: Array, tol: float, most: int
     ) -> tuple[Array, int]:
-        """The weights after rounds over some features for every strength, and the number of rounds; R at w."""
+        """The weights after rounds over some features for every strength, and their number; R is the gradient at w."""
         G, own = self.gram(which), np.ascontiguousarray(w[which])
         l1, l2 = (np.ascontiguousarray(part[which]) for part in parts)
         W, rounds, _ = core.block_path(
@@ -152,7 +152,7 @@ def _descend(data: _Centred, objective: Objective, w: Array, stop: Stop) -> Solu
             aim = max(aim, SHARE * gap / primal)
         most = 1 if stop.watched else stop.max_iter - rounds
         W, count = data.rounds(which, R, w, parts, np.ones(1), aim, most)
-        # Without a round the sums of products find nothing to improve, but for their rounding.
+        # Without a round, the Gram matrix shows no violation except for rounding.
         w, rounds, before = W[0], rounds + max(count, 1), gap
     return Solution(w, data.bias(w), status, max(rounds, 1), -E)
 
@@ -168,7 +168,7 @@ def _gap(data: _Centred, objective: Objective, w: Array, E: Array, R: Array) -> 
 
 
 def _working_set(which: np.ndarray, w: Array, excess: Array) -> np.ndarray:
-    """Features with weights, those of the last set, and as many more of those whose gradients are too long."""
+    """Features with weights, those of the last set, and as many of the others, by the largest violation."""
     inside = np.any(w != 0, axis=1)
     inside[which] = True
     outside = np.flatnonzero((excess > 0) & ~inside)

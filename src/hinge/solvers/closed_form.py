@@ -4,7 +4,7 @@ Problem     min_{W,b} ½ Σ cᵢ ‖yᵢ − W'xᵢ − b‖² + ½ Σ_j λ_j �
 Primal      (X̃'CX̃ + Λ) W = X̃'CỸ with X̃, Ỹ centred by c if there is a bias; d × d, by Cholesky
 Dual        W = Λ⁻¹X̃'C^½ (C^½X̃Λ⁻¹X̃'C^½ + I)⁻¹ C^½Ỹ, n × n, where d > n and every λ_j > 0; likewise without a penalty
 Deficient   without a penalty, the solution of least norm, by singular values
-Sparse      by LSQR, unless X is small or so badly conditioned that it does not end
+Sparse      by LSQR, unless X is small or so badly conditioned that LSQR does not converge
 Optimality  X̃'C(Ỹ − X̃W) = ΛW: the errors are orthogonal to every linear function of the inputs
 Reference   Björck (1996), §2.9 (iterative refinement of the normal equations); Saunders et al. (1998) for the dual
 """
@@ -27,24 +27,24 @@ from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.lsqr import lsqr
 
 REFINEMENTS = 2
-# A relative error of the weights below this, by the condition of the normal equations, needs no refinement.
+# Iterative refinement is skipped if the error of the weights, estimated from the condition number, is below this.
 GOOD_AT_ONCE = 1e-11
-# Up to this many columns the sums of all products are made in one pass over X.
+# Up to this many columns [X 1 y]'C[X 1 y] is computed in one pass over X.
 ONE_PASS = 510
 # Matrices up to this order are factored on one thread.
 SMALL = 1000
-# Gram matrices with a reciprocal condition number below this go to singular values instead.
+# Gram matrices with a reciprocal condition number below this are replaced by a singular value decomposition.
 SAFE_RCOND = 1e-10
-# Sparse problems of a higher rank than this are iterated to this accuracy, if so many iterations suffice.
+# Sparse problems of higher rank are solved by LSQR to this accuracy, if it converges within this many iterations.
 ITERATED_FROM = 200
 ITERATED_TO = 1e-13
 ITERATIONS = 500
-# Sparse matrices with more entries than this, zeros counted, are not made dense.
+# Sparse matrices with more entries than this, zeros included, are not made dense.
 DENSE_LIMIT = 50_000_000
 
 
 class ClosedForm(Solver):
-    """Normal equations, primal or dual, whichever is smaller; singular values where they are singular."""
+    """Normal equations, primal or dual, whichever is smaller; a singular value decomposition if they are singular."""
 
     name: ClassVar[str] = "closed-form"
     factors: ClassVar[bool] = True
@@ -98,12 +98,12 @@ class Centred:
 
     @cached_property
     def Y(self) -> Array:
-        """The targets less their mean."""
+        """The targets minus their mean."""
         return self._raw - self.y_mean
 
     @cached_property
     def sums(self) -> Array | None:
-        """[X 1 y]'C[X 1 y] where one pass over X gives it: one target, and doubles that are more rows than columns."""
+        """[X 1 y]'C[X 1 y] if one pass over X can compute it: one target, doubles, and more rows than columns."""
         (n, d), X = self.design.shape, self.design.source
         one_pass = isinstance(X, np.ndarray) and X.dtype == np.float64 and d <= min(n, ONE_PASS)
         if not one_pass or self._raw.shape[1] > 1:
@@ -152,12 +152,12 @@ class Centred:
         return (self.sums[:d, -1] - self.x_mean * self.y_mean[0])[:, None]
 
     def lost_digits(self) -> float:
-        """By what factor centring has made the rounding of ``gram`` and ``first_moment`` larger; ∞ if not known."""
+        """The factor by which centring enlarged the rounding error of ``gram`` and ``first_moment``; ∞ if unknown."""
         if self.sums is None or not self.fit_intercept:
             return np.inf if self.sums is None else 1.0
         raw, d = self.sums.diagonal(), len(self.x_mean)
         left = raw - self.sums[d] ** 2
-        left[d] = raw[d]  # the ones lose nothing
+        left[d] = raw[d]  # the column of ones is not centred
         with np.errstate(divide="ignore", invalid="ignore"):
             worst = np.max(np.where(raw > 0, raw / np.maximum(left, 0.0), 1.0))
         return float(worst)
@@ -191,7 +191,7 @@ class Centred:
     def _solve_primal(self, l2: Array) -> Array | None:
         if len(l2) > SMALL:
             return self._solve_normal_equations(l2)
-        with core.SerialBlas():  # see hinge.problem.numerics for what threads of a BLAS cost after their work
+        with core.SerialBlas():  # see hinge.problem.numerics for the cost of BLAS threads that wait after their work
             return self._solve_normal_equations(l2)
 
     def _solve_normal_equations(self, l2: Array) -> Array | None:
@@ -230,7 +230,7 @@ class Centred:
             return None
         stretch = _relative_inverse(l2)
         K = self.dual_gram(stretch)
-        if self.fit_intercept:  # X̃ leaves out the direction C^½1, and so does C^½Ỹ
+        if self.fit_intercept:  # X̃ is orthogonal to the direction C^½1, and so is C^½Ỹ
             K += np.trace(K) / len(K) * root[:, None] * root
         K.flat[:: len(K) + 1] += mu
         norm = np.linalg.norm(K, 1)
@@ -249,7 +249,7 @@ class Centred:
         return self.design.rmatmul(U) - np.outer(self.x_mean, U.sum(axis=0))
 
     def _least_norm(self, l2: Array) -> Array:
-        """By singular values: where the problem is singular, the solution of least norm."""
+        """The solution of least norm, by a singular value decomposition."""
         n, d = self.design.shape
         root = np.sqrt(self.c)
         if self.design.sparse and n * d > DENSE_LIMIT:
@@ -270,7 +270,7 @@ class Centred:
         return scipy.linalg.lstsq(A, B, cond=cutoff, lapack_driver="gelsd")[0]
 
     def _iterate(self, l2: Array) -> tuple[Array, bool]:
-        """By LSQR, and whether it met its tolerance."""
+        """The solution by LSQR, and whether it met its tolerance."""
         (n, d), root, damp = self.design.shape, np.sqrt(self.c)[:, None], np.sqrt(l2)[:, None]
         damped = bool(np.any(l2 > 0))
 

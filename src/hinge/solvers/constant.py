@@ -1,4 +1,4 @@
-"""Kinked losses whose optimum is a constant: all weights are zero.
+"""Losses with kinks whose optimum is a constant: all weights are zero.
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + Ω(w)
 Optimality  w = 0 with the best constant b, if Σ cᵢ ℓ(yᵢ, b) + Ω(0) is D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω (no pass over X);
@@ -59,7 +59,7 @@ def _constant(objective: Objective) -> Solution | None:
 def _gradients(objective: Objective, b: float) -> Array:
     """Subgradients of the losses at the constant b; with a bias they balance, as far as examples at a kink allow."""
     y, c, near = objective.y, objective.c, AT_KINK * max(abs(b), 1.0)
-    u = objective.slopes_of_scores(np.full(objective.n, b))
+    u = objective.gradient_of_scores(np.full(objective.n, b))
     if not objective.fit_intercept:
         return u
     low = objective.loss.subgradients(y, np.full(objective.n, b - near))[0]

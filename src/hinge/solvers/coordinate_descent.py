@@ -30,7 +30,7 @@ def soft_threshold(c: Array | float, lam: Array | float) -> Array | float:
 
 @dataclass(frozen=True)
 class CoordinateDescent(Solver):
-    """Cyclic or stochastic coordinate descent for the squared loss, in NumPy; meant to be read.
+    """Cyclic or stochastic coordinate descent for the squared loss, in NumPy; written for readers.
 
     Parameters
     ----------

@@ -5,12 +5,12 @@ The problems and their duals are in hinge.problem.certificates.kernel_machine; w
 Optimality  with g_v = s_v(t_v − f(x_v) − b) + ρ:  α_v = 0 where g_v < 0, α_v = U_v where g_v > 0;
             f = Σ s_v α_v k(x_v, ·)
 Method      native/solvers/decomposition.hpp, run to a violation that is tightened until the duality gap is small enough;
-            then, if few multipliers are strictly inside their bounds, the linear system they satisfy. Where pairs of
-            variables do not get there in the time of an interior point method, that one, and then pairs again.
-Returned    α, the bias, ρ, scores and both objectives.
-Indefinite  Where the kernel is not known to be positive semidefinite (hinge.problem.kernels.check) neither the gap nor
-            the interior point method means anything. Pairs then lead to a stationary point of the dual (Chen, Fan & Lin
-            2006, theorem 3, with a tiny curvature in place of a negative one), and what is returned is its residual.
+            then, if few multipliers are strictly inside their bounds, the linear system that they satisfy. If pairs of
+            variables take longer than an interior point method would, that method runs, followed by pairs again.
+Returns     α, the bias, ρ, scores and both objectives.
+Indefinite  If the kernel is not known to be positive semidefinite (hinge.problem.kernels.check), the gap and the
+            interior point method are not valid. Pairs then converge to a stationary point of the dual (Chen, Fan & Lin
+            2006, theorem 3, with a tiny curvature in place of a negative one), and its residual is returned.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.kernel_machine import (
     NOTHING,
     Dual,
+    Evaluation,
     Gap,
-    Judgement,
     centred,
-    judge,
+    evaluate_at_scores,
+    evaluate_machine,
     largest_square,
     machines_certificate,
     point_coefficients,
@@ -40,7 +41,6 @@ from hinge.problem.certificates.kernel_machine import (
     single_suffices,
     start_spread,
     violation,
-    weigh,
 )
 from hinge.problem.kernels import Definiteness, Kernel, Precomputed, definiteness, evaluate, full_gram
 from hinge.problem.numerics import weighted_sum
@@ -52,14 +52,14 @@ Callback = Callable[[Record], bool]
 
 # Up to this many variables strictly inside their bounds the optimality conditions are solved exactly at the end.
 POLISH_VARIABLES = 500
-# Rounding errors that scores gather on the way, as a fraction of the sum of the multipliers; and those of kernel values
-# in single precision.
+# Rounding errors that scores accumulate, as a fraction of the sum of the multipliers; and those of kernel values in
+# single precision.
 ROUNDING = 1e-14
 SINGLE_ROUNDING = 6e-8
-# Steps on pairs of variables: what any problem may have, and no limit.
+# Limits on the pair steps: for any problem, and none.
 FEWEST_STEPS = 20_000
 ENDLESS = 2**62
-# The interior point method is run to this fraction of the tolerance: a few iterations more, and pairs find little to do.
+# The interior point method is run to this fraction of the tolerance: a few more iterations leave little to the pairs.
 INTERIOR = 1e-3
 
 
@@ -74,27 +74,27 @@ class DualSolution(Gap):
     rho: float
     primal: float
     dual: float
-    reference: float  # what the gap is relative to
+    reference: float  # the scale of the relative gap
     iterations: int
     seconds: float = 0.0
     stopped: bool = False
     eigenvalues: Definiteness = Definiteness.PROVEN  # of the kernel matrix
-    residual: float = np.nan  # of the optimality conditions, where the gap proves nothing
+    residual: float = np.nan  # of the optimality conditions, if the gap is not valid
 
     @property
     def provable(self) -> bool:
-        """Whether the gap is a bound."""
+        """Whether the gap is a valid bound."""
         return self.eigenvalues is Definiteness.PROVEN
 
     @property
     def error(self) -> float:
-        """What is compared with the tolerance."""
+        """The number that is compared with the tolerance."""
         return self.relative_gap if self.provable else self.residual
 
 
 @dataclass(frozen=True)
 class _Point:
-    """Multipliers and levels on the way."""
+    """An iterate: multipliers, bias and ρ."""
 
     alpha: Array
     bias: float
@@ -116,8 +116,8 @@ def solve_dual(
 ) -> DualSolution:
     """Solve to a relative duality gap of ``tol``. The kernel must have numbers for all its parameters.
 
-    With ``gram``, the kernel's values at all pairs of points, X is not looked at. Without ``polish`` the answer is
-    that of the tolerance, not of the exact optimality conditions.
+    With ``gram``, the kernel's values at all pairs of points, X is not used. Without ``polish`` the solution has the
+    accuracy of the tolerance, and does not satisfy the optimality conditions exactly.
     """
     began = time.perf_counter()
     single = gram is None and single_suffices(kernel, X, dual, tol)
@@ -127,7 +127,7 @@ def solve_dual(
     point = _Point(dual.start, 0.0, 0.0)
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     patience = _patience(dual, cache_bytes, len(gram) if gram is not None else evaluate.length(X))
-    inside = False  # whether pairs gave way to the interior point method
+    inside = False  # whether the interior point method has replaced the pairs
     eigenvalues = definiteness(kernel, X, gram)
     if eigenvalues is not Definiteness.PROVEN:
         return _stationary(kernel, X, dual, run, tol, cache_bytes, limit, shrinking, callback, gram, eigenvalues, began)
@@ -137,16 +137,16 @@ def solve_dual(
             point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
         )
         point, spent = _Point(alpha, bias, rho), spent + batches
-        found = weigh(dual, alpha, scores, bias, rho)
+        found = evaluate_at_scores(dual, alpha, scores, bias, rho)
         ended = stopped or spent >= limit
         if gram is None and (ended or found.relative_gap <= tol):
-            found = judge(kernel, X, dual, alpha, bias, rho, single=single)
+            found = evaluate_machine(kernel, X, dual, alpha, bias, rho, single=single)
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
         least = max(_score_rounding(alpha, single) * square, ROUNDING * float(np.max(np.abs(dual.target), initial=0.0)))
         if crossed > crossing and steps >= patience:
             if inside:
-                break  # what is left is beyond the digits that kernel values have
+                break  # the rest is below the precision of the kernel values
             K = gram if gram is not None else full_gram(kernel, X)
             point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
             patience *= 10
@@ -174,7 +174,7 @@ def solve_dual(
 
 
 def _sizes(kernel: Kernel, X: Any, dual: Dual, gram: Array | None) -> tuple[float, float]:
-    """The largest k(x, x), and ½‖f‖² at the start were all images the same; a ValueError where numbers overflow."""
+    """The largest k(x, x), and ½‖f‖² at the start if all images coincided; a ValueError where numbers overflow."""
     square = float(np.max(np.abs(np.diagonal(gram)))) if gram is not None else largest_square(kernel, X)
     if not np.isfinite(square):
         raise ValueError("Kernel values are too large: k(x, x) overflows. Scale the inputs down.")
@@ -203,7 +203,7 @@ def _stationary(
         )  # fmt: skip
         spent += batches
         if gram is None:
-            scores = judge(kernel, X, dual, alpha, bias, rho).scores
+            scores = evaluate_machine(kernel, X, dual, alpha, bias, rho).scores
         residual = violation(dual, alpha, scores)
         if stopped or spent >= limit or residual <= tol or crossed > crossing:
             break
@@ -211,7 +211,7 @@ def _stationary(
         if smaller <= ROUNDING * float(np.max(np.abs(scores), initial=0.0)):
             break
         crossing = smaller
-    found = weigh(dual, alpha, scores, bias, rho)
+    found = evaluate_at_scores(dual, alpha, scores, bias, rho)
     return DualSolution(
         alpha, point_coefficients(dual, alpha, len(scores)), scores, bias, rho, found.primal, -np.inf,
         found.reference, spent, time.perf_counter() - began, bool(stopped), eigenvalues, residual,
@@ -219,29 +219,29 @@ def _stationary(
 
 
 def _patience(dual: Dual, cache_bytes: float, n: int) -> int:
-    """How many steps take about as long as the interior point method would, if its matrices fit in the cache."""
+    """The number of steps that take about as long as the interior point method, if its matrices fit in the cache."""
     return max(FEWEST_STEPS, n**3 // 2000) if 16.0 * n * n <= cache_bytes else ENDLESS
 
 
-def _vanishes(dual: Dual, found: Judgement, extent: float) -> bool:
+def _vanishes(dual: Dual, found: Evaluation, extent: float) -> bool:
     """Without targets: whether f = 0, of value zero, is the optimum to within rounding. The dual value proves it."""
     return dual.scale == 0 and -found.dual <= NOTHING * extent
 
 
 def _score_rounding(alpha: Array, single: bool) -> float:
-    """What rounding does to a score, in units of k(x, x)."""
+    """The rounding error of a score, in units of k(x, x)."""
     return SINGLE_ROUNDING * float(np.linalg.norm(alpha)) if single else ROUNDING * float(alpha.sum())
 
 
 def make_certificate(solutions: list[DualSolution], tol: float, strength: float = 1.0) -> Certificate:
-    """The judge's certificate for one or several problems solved side by side, with how they were solved."""
+    """The certificate of one or several problems solved side by side, with the record of their runs."""
     residual = None if all(s.provable for s in solutions) else max(s.error for s in solutions)
-    judged = machines_certificate(solutions, tol, strength=strength, residual=residual)
-    status = Status.CONVERGED if judged.converged else Status.MAX_ITER
-    if any(s.stopped for s in solutions) and not judged.converged:
+    certified = machines_certificate(solutions, tol, strength=strength, residual=residual)
+    status = Status.CONVERGED if certified.converged else Status.MAX_ITER
+    if any(s.stopped for s in solutions) and not certified.converged:
         status = Status.STOPPED
     return with_run(
-        judged,
+        certified,
         solver="decomposition",
         iterations=sum(s.iterations for s in solutions),
         seconds=sum(s.seconds for s in solutions),
@@ -250,7 +250,7 @@ def make_certificate(solutions: list[DualSolution], tol: float, strength: float 
 
 
 def _report(callback: Callback | None, began: float, spent: int) -> Any:
-    """What the compiled solver calls after each batch."""
+    """The function that the compiled solver calls after each batch."""
     if callback is None:
         return None
 
@@ -261,7 +261,7 @@ def _report(callback: Callback | None, began: float, spent: int) -> Any:
 
 
 def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
-    """The compiled solver with its source of kernel rows: a matrix, a program, or this process's Python."""
+    """The compiled solver with its source of kernel rows: a matrix, a kernel program, or a Python function."""
     if isinstance(kernel, Precomputed):
         return _matrix_runner(np.ascontiguousarray(X, dtype=np.float64), dual)
     program, n = kernel.program(), evaluate.length(X)
@@ -295,12 +295,12 @@ def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
 
 
 def _polish(
-    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Judgement, gram: Array | None
-) -> tuple[_Point, Judgement]:
+    kernel: Kernel, X: Any, dual: Dual, point: _Point, found: Evaluation, gram: Array | None
+) -> tuple[_Point, Evaluation]:
     """Solve the optimality conditions exactly, given which variables are inside their bounds.
 
-    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ,  the sums kept. Taken only if all of them
-    stay inside and both objectives come no further apart.
+    With β = sα of those variables F:  K_FF Δβ + Δb − sΔρ = t − f − b + sρ, with the sums fixed. The solution is used
+    only if all of them stay inside and the gap does not grow.
     """
     alpha, n = point.alpha, len(found.scores)
     free = np.flatnonzero((alpha > 0) & (alpha < dual.upper))
@@ -314,7 +314,7 @@ def _polish(
     else:
         columns = np.asarray(kernel.block(X, X[points]), dtype=np.float64)
     m = len(free)
-    levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # what b and ρ add
+    levels = np.column_stack([np.ones(m), -dual.sign[free]])[:, : dual.groups]  # derivatives by b and ρ
     system = np.block([[columns[points], levels], [levels.T, np.zeros((dual.groups, dual.groups))]])
     missing = dual.target[free] - found.scores[points] - point.bias + dual.sign[free] * point.rho
     if not (np.all(np.isfinite(system)) and np.all(np.isfinite(missing))):
@@ -328,5 +328,5 @@ def _polish(
     rho = point.rho + (float(change[m + 1]) if dual.nu else 0.0)
     better = _Point(moved, point.bias + float(change[m]), rho)
     scores = found.scores + Design(columns).matmul(change[:m])
-    weighed = weigh(dual, moved, scores, better.bias, better.rho)
-    return (better, weighed) if weighed.gap <= found.gap else (point, found)
+    evaluated = evaluate_at_scores(dual, moved, scores, better.bias, better.rho)
+    return (better, evaluated) if evaluated.gap <= found.gap else (point, found)

@@ -1,9 +1,9 @@
-"""Many small duals over one matrix of kernel values: the pairs of classes of a support vector classifier.
+"""Many small duals over one kernel matrix: the pairs of classes of a support vector classifier.
 
 Problem     those of hinge.problem.certificates.kernel_machine with one variable per point, each over some of the points
-Method      native/solvers/decomposition_many.hpp, to a violation that is tightened for those whose duality gap is too
-            wide. The judge weighs all of them side by side.
-Returned    the solutions, and which of them are within the tolerance (hinge.solvers.decomposition solves the others)
+Method      native/solvers/decomposition_many.hpp, to a violation that is tightened for the problems whose duality gap
+            is too wide. The gaps of all problems are computed together.
+Returns     the solutions, and which of them meet the tolerance (hinge.solvers.decomposition solves the others)
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge._native import core
-from hinge.problem.certificates.kernel_machine import NOTHING, Stack, weigh_stack
+from hinge.problem.certificates.kernel_machine import NOTHING, Stack, evaluate_stack
 from hinge.solvers.decomposition import FEWEST_STEPS, ROUNDING, DualSolution
 
 Array = NDArray[np.float64]
 
-# How often the violation is tightened.
+# The number of times the violation is tightened.
 ROUNDS = 6
 
 
 @dataclass(frozen=True)
 class Solutions:
-    """The attributes of :class:`DualSolution`, one row or number for every problem."""
+    """The attributes of :class:`DualSolution`, with one row or entry per problem."""
 
     alpha: Array
     coefficients: Array
@@ -38,10 +38,10 @@ class Solutions:
     reference: Array
     iterations: NDArray[np.int64]
     solved: NDArray[np.bool_]
-    seconds: float  # for all of them
+    seconds: float  # of all problems together
 
     def together(self) -> DualSolution:
-        """Those that are solved as one problem: objectives add up."""
+        """The solved problems as one: their objectives are summed."""
         s, none = self.solved, np.zeros(0)
         return DualSolution(
             none, none, none, 0.0, 0.0, float(self.primal[s].sum()), float(self.dual[s].sum()),
@@ -74,13 +74,13 @@ def solve_duals(gram: Array, stack: Stack, tol: float) -> Solutions:
             d.groups,
         )  # fmt: skip
         spent[open_] += steps
-        scores[open_], primal[open_], lower[open_], reference[open_] = weigh_stack(
+        scores[open_], primal[open_], lower[open_], reference[open_] = evaluate_stack(
             some, gram, alpha[open_], bias[open_], rho[open_]
         )
         total = alpha[open_].sum(axis=1)
         gap = np.maximum(primal[open_] - lower[open_], 0.0)
         solved[open_] = gap <= tol * np.maximum(reference[open_], np.finfo(float).tiny)
-        # f = 0 is the optimum where there are no targets, or rounding hides the rest: another method decides.
+        # f = 0 is the optimum if there are no targets, or if rounding hides the difference: another method decides.
         extent = 0.5 * mass[open_] ** 2 * square[open_]
         left = (crossed > crossing[open_]) | (crossing[open_] <= ROUNDING * total * square[open_])
         vanishes = without[open_] & (-lower[open_] <= NOTHING * extent)

@@ -18,7 +18,7 @@ from hinge.solvers.interior_point import kinks
 from hinge.solvers.native import run_native
 from hinge.solvers.newton_cg import NewtonCG
 
-PATIENCE = 12  # looks at the gap, a few epochs apart, after which a differentiable loss is left to Newton's method
+PATIENCE = 12  # evaluations of the gap, some epochs apart, after which Newton's method takes over a differentiable loss
 
 
 class DualCoordinateDescent(Solver):
@@ -26,8 +26,8 @@ class DualCoordinateDescent(Solver):
 
     An iteration is an epoch: every dual variable that may have to move is visited once.
 
-    A loss with κ > 0 is differentiable: where its gap is still too wide after some epochs, :class:`NewtonCG` goes on from
-    the weights found.
+    A loss with κ > 0 is differentiable: if its gap is still too wide after some epochs, :class:`NewtonCG` continues
+    from the current weights.
     """
 
     name: ClassVar[str] = "dual-coordinate-descent"
@@ -42,7 +42,7 @@ class DualCoordinateDescent(Solver):
         found = run_native(
             core.dual_coordinate, objective, w, b, stop,
             kinks=kinks(objective), soft=soft, seed=stop.random_state, tol=0.9 * stop.tol,
-            max_looks=PATIENCE if soft > 0 else most,
+            max_checks=PATIENCE if soft > 0 else most,
         )  # fmt: skip
         if found.status is not Status.MAX_ITER or found.iterations >= most:
             return found

@@ -1,14 +1,14 @@
-"""The dual of a support vector machine by an interior point method, where decomposition is slow.
+"""The dual of a support vector machine by an interior point method, for problems on which decomposition is slow.
 
 Problem     min_α  ½β'Kβ − Σ q_v α_v,   β_p = Σ_{v of point p} s_v α_v,   0 ≤ α ≤ U,   Aα = c
 Optimality  s_v(Kβ)_p − q_v + (A'λ)_v = z_v − y_v,   α_v z_v = 0,   (U_v − α_v) y_v = 0,   z, y ≥ 0
-Method      Newton on these with both products equal to μ, μ → 0 (Mehrotra's predictor-corrector; Nocedal & Wright,
-            algorithm 16.4). With D = z/α + y/(U − α) and E_p = Σ_{v of p} 1/D_v what is left is K + diag(1/E), one
-            Cholesky factor of order n per iteration.
-Cost        some 20 iterations of n³/3 operations whatever the conditioning: pairs of variables need a number of steps
-            that grows with it, which for a machine that has to make next to no errors on classes that overlap (C of
-            10⁵ and more, or a ν that asks for that) is out of reach.
-Returned    multipliers that are feasible, those next to a bound put on it.
+Method      Newton on these equations with both products equal to μ, μ → 0 (Mehrotra's predictor-corrector; Nocedal &
+            Wright, algorithm 16.4). With D = z/α + y/(U − α) and E_p = Σ_{v of p} 1/D_v they reduce to K + diag(1/E),
+            one Cholesky factor of order n per iteration.
+Cost        some 20 iterations of n³/3 operations whatever the conditioning. Decomposition needs a number of steps that
+            grows with the condition number, and does not finish for a machine that must make almost no errors on
+            overlapping classes (C of 10⁵ and more, or a ν to that effect).
+Returns     feasible multipliers; those next to a bound are set to it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from hinge.problem.certificates.kernel_machine import Dual
 Array = NDArray[np.float64]
 
 ITERATIONS = 100
-# Steps go this part of the way to the nearest bound.
+# Steps go this share of the distance to the nearest bound.
 BACK_OFF = 0.995
-# Steps this short lead nowhere: the digits are used up.
+# The method stops at steps shorter than this: the precision is exhausted.
 STALLED = 1e-3
-# What is small beside a price.
+# A distance to a bound is small below this share of the bound's multiplier.
 CLOSE = 1e-3
 
 
 def interior_multipliers(K: Array, dual: Dual, tol: float) -> Array:
-    """Multipliers whose gap is about ``tol`` of the objective; the same bits however many threads there are."""
+    """Multipliers whose gap is about ``tol`` of the objective; the result does not depend on the number of threads."""
     with threadpoolctl.threadpool_limits(1, "blas"):
         return _follow_path(K, dual, tol)
 
@@ -50,9 +50,9 @@ def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
         if 2 * mu * len(alpha) <= tol * size and np.max(np.abs(away)) <= 1e-10 * float(alpha.sum()):
             break
         if not system.factor(lower / alpha + upper / (system.upper - alpha)):
-            break  # K is not positive definite to more digits than this
+            break  # K is not positive definite in this precision
         room = system.upper - alpha
-        # predictor: straight at the solution
+        # predictor: the full Newton step to the solution
         d_alpha, _ = system.solve(-residual - lower + upper, -away)
         d_lower, d_upper = -lower - lower / alpha * d_alpha, -upper + upper / room * d_alpha
         step = _length(alpha, d_alpha, room, lower, d_lower, upper, d_upper)
@@ -60,7 +60,7 @@ def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
             (alpha + step * d_alpha) @ (lower + step * d_lower) + (room - step * d_alpha) @ (upper + step * d_upper)
         ) / (2 * len(alpha))
         goal = mu * (ahead / mu) ** 3
-        # corrector: at the point with products `goal`, second-order terms of the predictor included
+        # corrector: the step to products equal to `goal`, with the second-order terms of the predictor
         fix_lower = goal / alpha - lower - d_alpha * d_lower / alpha
         fix_upper = goal / room - upper + d_alpha * d_upper / room
         d_alpha, d_level = system.solve(-residual + fix_lower - fix_upper, -away)
@@ -89,7 +89,7 @@ class _System:
         self._begin = dual.start[used]
 
     def start(self) -> tuple[Array, Array, Array, Array]:
-        """Well inside the bounds; the sums need not be right."""
+        """A start well inside the bounds; it need not satisfy the sums."""
         alpha = np.clip(self._begin, 0.1 * self.upper, 0.9 * self.upper)
         if not np.any(self._begin):
             alpha = 0.1 * self.upper
@@ -111,14 +111,14 @@ class _System:
         self.D = D
         self.E = np.bincount(self.point, 1.0 / D, self.n)
         order = np.lexsort((D, self.point))
-        self.main = order[np.flatnonzero(np.diff(self.point[order], prepend=-1))]  # of each point, the one with least D
-        seen = self.E > 0
+        self.main = order[np.flatnonzero(np.diff(self.point[order], prepend=-1))]  # of least D at each point
+        present = self.E > 0
         ridge = np.zeros(self.n)
-        ridge[seen] = 1.0 / self.E[seen]
-        ridge[~seen] = float(np.max(ridge)) + 1.0  # points without variables: β stays zero
+        ridge[present] = 1.0 / self.E[present]
+        ridge[~present] = float(np.max(ridge)) + 1.0  # points without variables: β stays zero
         M = self.K.copy(order="F")
         M[np.diag_indices(self.n)] += ridge
-        self.ridge = np.where(seen, ridge, 0.0)
+        self.ridge = np.where(present, ridge, 0.0)
         try:
             self._factor = scipy.linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
@@ -133,7 +133,7 @@ class _System:
         beta = scipy.linalg.cho_solve(self._factor, self.ridge[:, None] * pooled, check_finite=False)
         scores = self.K @ beta
         each = (columns - self.sign[:, None] * scores[self.point]) / self.D[:, None]
-        # A variable inside its bounds has a small D: its step is what the steps of others leave of β, not a quotient.
+        # A variable inside its bounds has a small D: its step is computed as the remainder of β, not as a quotient.
         each[self.main] = 0.0
         others = np.stack([self.beta(column) for column in each.T], axis=1)
         each[self.main] = self.sign[self.main, None] * (beta - others)[self.point[self.main]]
@@ -151,16 +151,16 @@ def _length(alpha: Array, d_alpha: Array, room: Array, z: Array, dz: Array, y: A
     return longest
 
 
-def _on_bounds(alpha: Array, upper: Array, lower_price: Array, upper_price: Array) -> Array:
-    """A multiplier is on a bound if its distance is small beside the bound's price, both in units of their means."""
-    room, price = upper - alpha, float(np.mean(lower_price + upper_price)) + np.finfo(float).tiny
-    low = alpha / float(np.mean(alpha)) < CLOSE * lower_price / price
-    high = room / float(np.mean(room)) < CLOSE * upper_price / price
+def _on_bounds(alpha: Array, upper: Array, lower_multiplier: Array, upper_multiplier: Array) -> Array:
+    """Puts α on a bound if its distance is small beside the bound's multiplier, both in units of their means."""
+    room, mean = upper - alpha, float(np.mean(lower_multiplier + upper_multiplier)) + np.finfo(float).tiny
+    low = alpha / float(np.mean(alpha)) < CLOSE * lower_multiplier / mean
+    high = room / float(np.mean(room)) < CLOSE * upper_multiplier / mean
     return np.where(low & (alpha < 0.5 * upper), 0.0, np.where(high & (alpha > 0.5 * upper), upper, alpha))
 
 
 def _repaired(alpha: Array, dual: Dual) -> Array:
-    """The sums made right by moving multipliers within their bounds, those with most room first."""
+    """Corrects the sums by moving multipliers within their bounds, those with most room first."""
     alpha = np.clip(alpha, 0.0, dual.upper)
     if dual.groups == 2:
         for sign in (1.0, -1.0):
@@ -168,17 +168,17 @@ def _repaired(alpha: Array, dual: Dual) -> Array:
             _shift(alpha, dual.upper, side, float(dual.start[side].sum() - alpha[side].sum()))
         return alpha
     missing = float(dual.sign @ (dual.start - alpha))
-    for sign in (1.0, -1.0):  # s α may rise by a larger α where s = 1, by a smaller one where s = −1
+    for sign in (1.0, -1.0):  # s α rises with α where s = 1 and falls with it where s = −1
         side = np.flatnonzero(dual.sign == sign)
         missing -= sign * _shift(alpha, dual.upper, side, sign * missing)
     return alpha
 
 
 def _shift(alpha: Array, upper: Array, side: NDArray[np.int64], total: float) -> float:
-    """Adds ``total`` to the sum of these multipliers as far as bounds allow; what was added."""
+    """Adds ``total`` to the sum of these multipliers as far as bounds allow; returns the amount added."""
     room = upper[side] - alpha[side] if total > 0 else alpha[side]
     inside = (alpha[side] > 0) & (alpha[side] < upper[side])
-    order = np.lexsort((-room, ~inside))  # inside their bounds first
+    order = np.lexsort((-room, ~inside))  # variables inside their bounds first
     before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
     moves = np.clip(abs(total) - before, 0.0, room[order])
     alpha[side[order]] = np.clip(alpha[side[order]] + np.sign(total) * moves, 0.0, upper[side[order]])

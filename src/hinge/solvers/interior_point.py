@@ -2,9 +2,9 @@
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + Σ_j l1_j |w_j| + ½ l2_j w_j² on [lower, upper],   ℓ(z) = Σ_k max {u (z − a_k) : lo_k ≤ u ≤ hi_k}
 Optimality  l2∘w + l1∘∂|w| + X'(c∘u) ∋ 0, Σ cᵢ uᵢ = 0, and u at an end of its interval unless z is at the kink
-Wide        with more columns than rows, all of them penalised, the Newton equations are reduced to the rows; of very many
-            columns under an L1 penalty at most n + 1 are in use: the problem is solved for some of them, and those with
-            |X'(c∘u)|_j > l1_j join until the gap of the whole problem is small (column generation)
+Wide        with more columns than rows, all of them penalised, the Newton equations are reduced to the rows. With very
+            many columns under an L1 penalty at most n + 1 have weights: the problem is solved for some columns, and
+            those with |X'(c∘u)|_j > l1_j join until the gap over all columns is small (column generation)
 Returns     w, b and dual variables u strictly inside their intervals: a dual point
 Reference   Mehrotra (1992); Nocedal & Wright (2006), algorithm 16.4; native/solvers/interior_point.hpp
 """
@@ -23,13 +23,13 @@ from hinge.problem.penalties import L1, Elastic
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.native import run_native
 
-WIDE = 50  # columns per row from which on only some of them are looked at
+WIDE = 50  # columns per row from which on column generation is used
 ROUNDS = 50
 TIGHTER = 1e-2  # the tolerance of a last round
 
 
 def kinks(objective: Objective) -> list[tuple[Array, Array, Array]]:
-    """The kinks (a, lo, hi) of the objective's loss, example by example, as the core takes them."""
+    """The kinks (a, lo, hi) of the objective's loss for every example, in the form the core takes."""
     return [
         (np.ascontiguousarray(k.at), np.ascontiguousarray(k.low), np.ascontiguousarray(k.high))
         for k in objective.loss.kinks(objective.y)
@@ -37,7 +37,7 @@ def kinks(objective: Objective) -> list[tuple[Array, Array, Array]]:
 
 
 class InteriorPoint(Solver):
-    """Some twenty Newton steps on the optimality conditions, whatever the conditioning; n d min(n, d) operations each."""
+    """About twenty Newton steps of n d min(n, d) operations on the optimality conditions, whatever the conditioning."""
 
     name: ClassVar[str] = "interior-point"
     factors: ClassVar[bool] = True
@@ -55,18 +55,18 @@ class InteriorPoint(Solver):
         return run_native(core.interior_point, objective, w, b, stop, kinks=kinks(objective), tol=0.3 * stop.tol)
 
     def _generate(self, objective: Objective, w: Array, b: Array, stop: Stop, l1: Array) -> Solution:
-        """Column generation: the columns in use are few, and an iteration over all of them costs n² d operations.
+        """Column generation: few columns have weights, and an iteration over all columns costs n² d operations.
 
-        The limit on iterations is that of every round; the longest one is reported.
+        The limit on iterations applies to every round; the longest one is reported.
         """
         inside = np.zeros(objective.d, dtype=bool)
-        u, longest = objective.slopes_of_scores(objective.scores(w, b)), 0
+        u, longest = objective.gradient_of_scores(objective.scores(w, b)), 0
         for _ in range(ROUNDS):
             excess = np.where(inside, 0.0, np.abs(objective.design.rmatmul(objective.c * u)) - l1)
             fresh = np.argsort(-excess)[: objective.n]
             inside[fresh[excess[fresh] > 0] if inside.any() else fresh] = True
             which = np.flatnonzero(inside)
-            # Where no column is missing it is the slopes of those inside that exceed l1 by too much.
+            # If no column is missing, the gradients of the columns inside exceed l1 by too much: tighten the tolerance.
             last = not np.any(excess > 0)
             rule = replace(stop, tol=TIGHTER * stop.tol) if last else stop
             part = self._run(_restricted(objective, which), w[which], b, rule)
@@ -82,7 +82,7 @@ class InteriorPoint(Solver):
 
 
 def _restricted(objective: Objective, which: np.ndarray) -> Objective:
-    """The problem with some of the columns."""
+    """The problem restricted to some of the columns."""
     penalty = objective.penalty
     assert isinstance(penalty, L1 | Elastic)
     if penalty.weights is not None:

@@ -1,8 +1,8 @@
-"""L-BFGS: a quasi-Newton method with the memory of the last few steps.
+"""L-BFGS: a quasi-Newton method that stores the last few steps.
 
 Problem     min_x J(x), x = (w, b), J differentiable
-Direction   p = −H ∇J, where H is the inverse Hessian that m pairs (s, y) = (x₊ − x, ∇J₊ − ∇J) imply (two loops)
-            around a first guess H₀: a multiple of the identity, or of the Hessian at zero weights, factored
+Direction   p = −H ∇J, where H is the inverse Hessian implied by m pairs (s, y) = (x₊ − x, ∇J₊ − ∇J) (two loops)
+            around an initial H₀: a multiple of the identity, or of the factored Hessian at zero weights
 Step        strong Wolfe line search, so that s'y > 0
 Optimality  ∇J = 0
 Returns     the last iterate
@@ -60,7 +60,7 @@ class LBFGS(Solver):
         k = 0
         while status is None and k < stop.max_iter:
             p = -two_loops(g, pairs, guess)
-            if g @ p >= 0:  # rounding has spoilt the memory
+            if g @ p >= 0:  # rounding has corrupted the pairs
                 pairs.clear()
                 p = -g
             start = 1.0 if pairs or guess is not None else min(1.0, 1.0 / max(float(np.abs(g).sum()), 1e-300))
@@ -100,7 +100,7 @@ class HessianGuess:
         return np.concatenate([w.ravel(), g[size:] / self._curvature])
 
 
-# Rows per feature in the sampled Hessian: the error of a preconditioner matters little.
+# Rows per feature in the sampled Hessian: a preconditioner need not be accurate.
 ROWS_PER_FEATURE = 10
 
 
@@ -112,7 +112,7 @@ def _can_factor(objective: Objective) -> bool:
 
 
 def _promising(objective: Objective, g: Array, value: float, stop: Stop) -> bool:
-    """Whether the certified gap may be small: with a ridge it contains |∇J|² / 2λ, which costs nothing to look at."""
+    """Whether the certified gap may be small: with a ridge it contains |∇J|² / 2λ, which is already known."""
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None or not np.all(coordinates.l2 > 0):
         return True

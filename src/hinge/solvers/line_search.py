@@ -1,4 +1,4 @@
-"""How far to go along a direction p from x: the classical answers.
+"""Line searches: the length of a step along a direction p from x.
 
     backtracking   the first of 1, ½, ¼ … (times a start) with J(x + ηp) ≤ J(x) + c₁ η ∇J·p           (Armijo)
     exact          the η with dJ(x + ηp)/dη = 0; every trial costs one pass over scores, not over X
@@ -18,7 +18,7 @@ from hinge.problem.root import best_bias
 from hinge.solvers.packing import Flat
 
 DECREASE = 1e-4  # c₁
-ROUNDING = 1e-15  # changes of J below this fraction of it are not seen
+ROUNDING = 1e-15  # changes of J below this fraction of it are lost in rounding
 
 
 class Step(NamedTuple):
@@ -48,7 +48,7 @@ def exact(flat: Flat, x: Array, p: Array) -> float:
     dz = objective.design.matmul(pw) + (pb if objective.outputs > 1 else pb[0])
 
     def derivative(t: float) -> tuple[float, float]:
-        u = objective.weighted(objective.slopes_of_scores(z + t * dz))
+        u = objective.weighted(objective.gradient_of_scores(z + t * dz))
         return float(np.sum(u * dz) + np.sum(objective.penalty.gradient(w + t * pw) * pw)), 0.0
 
     return max(best_bias(derivative, 1e8), 0.0)
@@ -81,7 +81,7 @@ def wolfe(flat: Flat, x: Array, value: float, g: Array, p: Array, start: float =
 
 
 def _between(low: tuple[float, float, float], high: tuple[float, float, float]) -> float:
-    """The minimiser of the cubic through both ends, kept away from them; the middle where it is no use."""
+    """The minimiser of the cubic through both ends, kept away from them; the midpoint if it is not usable."""
     (a, fa, da), (b, fb, db) = low, high
     middle, width = 0.5 * (a + b), abs(b - a)
     if not (np.isfinite(fb) and np.isfinite(db)):

@@ -1,4 +1,4 @@
-"""What every iterative method does after an iteration: report it, check the stopping rules, compute the certificate."""
+"""The end of an iteration of every iterative method: report it, check the stopping rules, compute the certificate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Run:
     ) -> Status | None:
         """Whether the run is over after iteration k (0: before the first) at x, and why.
 
-        It is skipped where the method knows that it cannot succeed (``promising=False``).
+        The certificate is skipped if the method knows that the gap is still too wide (``promising=False``).
         """
         if not np.isfinite(np.sum(x)) and not np.all(np.isfinite(x)):  # every comparison with NaN would be false
             raise ValueError(OVERFLOWED)
@@ -48,8 +48,8 @@ class Run:
         gap, converged = np.nan, False
         if self.due(k) and promising:
             self._next = k + max(self._every, k // 4)
-            judged = self._stop.judge(self._objective, w, b, dual)
-            gap, converged = judged.error, judged.converged
+            certified = self._stop.certify(self._objective, w, b, dual)
+            gap, converged = certified.error, certified.converged
         if k > 0 and self._stop.report(k, value, gap, w, b):
             return Status.STOPPED
         if converged:

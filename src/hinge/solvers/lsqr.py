@@ -1,7 +1,7 @@
 """Least squares by Golub–Kahan bidiagonalisation, for large sparse problems.
 
 Problem     min_W ‖AW − B‖², the solution of least norm; A is only multiplied by vectors
-Method      LSQR: A'A is never formed, so the condition of A counts once; every column of B has a recurrence of its own
+Method      LSQR: A'A is never formed, so the condition of A enters once; every column of B has its own recurrence
 Stop        ‖A'r‖ ≤ ε ‖A‖_F ‖r‖, or ‖r‖ ≤ ε ‖b‖
 Reference   Paige & Saunders (1982), LSQR: an algorithm for sparse linear equations and sparse least squares, §4
 """
@@ -45,6 +45,6 @@ def lsqr(
 
 
 def _normalised(V: Array) -> tuple[Array, Array]:
-    """Columns of length one (or zero), and how long they were."""
+    """Columns normalised to length one (or zero), and their lengths."""
     size = np.sqrt(np.einsum("ij,ij->j", V, V))
     return V / np.where(size > 0, size, 1.0), size

@@ -1,10 +1,10 @@
-"""The multiclass support vector machine with biases that are not penalised.
+"""The multiclass support vector machine with unpenalised biases.
 
 Problem     min_{W,b} Σ cᵢ max_j [Δ(yᵢ, j) + s_ij − s_iy] + ½‖W‖²,   s_i = W'(xᵢ − x̄) + b
 Method      proximal steps of the biases, b ← argmin_b min_W (…) + ‖b − a‖² / (2B²) with a the last b: each is the problem
             that native/multiclass/svm.hpp solves, with Δ(y, j) + a_j − a_y in place of Δ(y, j), from the last dual point.
             B² begins at the mean of ‖xᵢ − x̄‖² and grows; the inner gaps shrink with the outer one
-Stops       when the gap of the problem itself, which the certificate computes, is small enough
+Stops       when the gap of the original problem, computed by the certificate, is small enough
 Reference   Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm"
 """
 
@@ -27,21 +27,21 @@ Report = Callable[[int, float, float], bool]
 
 OUTER_STEPS = 100
 FIRST_TOLERANCE = 1e-2
-LARGEST = 1e6  # of B², in units of its first value
-# Newton's method does not mind a large B²; coordinate ascent creeps the more the larger it is.
+LARGEST = 1e6  # largest B², in units of its first value
+# Newton's method tolerates a large B²; coordinate ascent slows down as B² grows.
 NEWTON_UNKNOWNS = 4000  # as in native/multiclass/newton.cpp
-FEATURE_ROWS = 2000  # up to so many rows a kernel matrix is factored for Newton's method
+FEATURE_ROWS = 2000  # up to this many rows the kernel matrix is factored for Newton's method
 RANK = 1e-12  # eigenvalues below this share of the largest are zero
-LAST_SHARE = 0.3  # of the tolerance: no step is made more exactly
-NEAR = 1e-8  # a relative gap below which B² stays: few steps are left to make, and biases are rounded to ε B²
+LAST_SHARE = 0.3  # accuracy of the last steps, as a share of the tolerance
+NEAR = 1e-8  # relative gap below which B² stays fixed: few steps remain, and biases are rounded to ε B²
 
 
 class Pace(NamedTuple):
-    """How the proximal steps go."""
+    """The sequence of proximal steps."""
 
-    first: float  # B² in units of the spread of the inputs
-    growth: float  # of B² from step to step
-    share: float  # of the outer gap: how exactly a step is made
+    first: float  # first B², in units of the spread of the inputs
+    growth: float  # factor of B² from step to step
+    share: float  # accuracy of a step, as a share of the outer gap
 
 
 WITH_NEWTON, BY_ASCENT = Pace(1.0, 4.0, 0.01), Pace(0.1, 1.0, 0.1)
@@ -64,8 +64,8 @@ class MulticlassSolution:
     b: Array
     dual: Array
     passes: int
-    steps: int  # of Newton's method, among the passes
-    stopped: bool  # by the report
+    steps: int  # Newton steps, included in the passes
+    stopped: bool  # whether the callback stopped the run
     certificate: Certificate
 
 
@@ -105,7 +105,7 @@ class LinearSpace:
 
 
 class KernelSpace:
-    """A kernel matrix, about the mean of the inputs if there are biases."""
+    """A kernel matrix, centred at the mean of the inputs if there are biases."""
 
     def __init__(self, K: Array, share: Array | None, classes: int) -> None:
         self._K = K
@@ -177,10 +177,10 @@ def solve_multiclass(
             report=None if report is None else watched,
         )  # fmt: skip
         b, passes, steps = centre + bias, passes + more, steps + newton
-        judged = space.certify(problem, W, b if biases else None, dual, tol)
-        if judged.converged or stopped or passes >= max_iter or not biases:
+        certified = space.certify(problem, W, b if biases else None, dual, tol)
+        if certified.converged or stopped or passes >= max_iter or not biases:
             break
-        accuracy = max(min(accuracy, pace.share * judged.relative_gap), LAST_SHARE * tol)
-        growth = min(growth * pace.growth, LARGEST) if judged.relative_gap > NEAR else growth
+        accuracy = max(min(accuracy, pace.share * certified.relative_gap), LAST_SHARE * tol)
+        growth = min(growth * pace.growth, LARGEST) if certified.relative_gap > NEAR else growth
         centre = space.at_mean(W, b)
-    return MulticlassSolution(W, b, dual, passes, steps, stopped, judged)
+    return MulticlassSolution(W, b, dual, passes, steps, stopped, certified)

@@ -1,8 +1,8 @@
-"""Newton's method for several classes at once.
+"""Newton's method for several classes.
 
 Problem     min_{W,b} Σ cᵢ [−log softmax(W'xᵢ + b)_{yᵢ}] + ½ Σ_j λ_j ‖w_j‖²,   W of d × k
 Hessian     block (a, b) of the classes: X'diag(c p_a(δ_ab − p_b))X, plus Λ on the diagonal
-Direction   the least-norm solution of HΔ = −∇J (adding a constant to all biases changes nothing, so H is singular)
+Direction   the least-norm solution of HΔ = −∇J (H is singular, as adding a constant to all biases changes nothing)
 Optimality  Σ cᵢ (e_{yᵢ} − pᵢ) xᵢ' = (ΛW)' and Σ cᵢ (e_{yᵢ} − pᵢ) = 0
 Reference   Böhning (1992); Nocedal & Wright (2006), algorithm 3.2
 """
@@ -21,7 +21,7 @@ from hinge.solvers.native import OUTCOMES, native_report
 
 
 class MultinomialNewton(Solver):
-    """Newton's method over all classes: a handful of iterations, for up to a few hundred weights."""
+    """Newton's method over all classes: a few iterations, for up to a few hundred weights."""
 
     name: ClassVar[str] = "multinomial-newton"
     needs: ClassVar[tuple[Need, ...]] = (Need.SOFTMAX, Need.RIDGE)
@@ -49,11 +49,12 @@ class MultinomialNewton(Solver):
             if stop.report(iteration, value, -0.5 * derivative / scale):
                 status = Status.STOPPED
                 break
-            # Newton's decrement is the gap to second order; its square root tells when the quadratic phase has ended.
+            # Newton's decrement is the gap to second order; its square root shows when the quadratic phase has ended.
             if -0.5 * derivative <= min(stop.tol, 1e-12) * max(abs(value), 1e-300):
                 status = Status.CONVERGED
                 break
-        # Of all equivalent solutions the one whose free weights and biases have mean zero over the classes.
+        # Of all equivalent solutions, return the one whose unpenalised weights and biases have mean zero over the
+        # classes.
         free = coordinates.l2 == 0
         w[free] -= w[free].mean(axis=1, keepdims=True)
         return Solution(w, b - b.mean(), status, iteration)
@@ -85,7 +86,7 @@ class MultinomialNewton(Solver):
 
 
 class MultinomialNewtonCG(Solver):
-    """The same steps by preconditioned conjugate gradients: a few passes over X each, for any number of weights.
+    """The same method with preconditioned conjugate gradients: a few passes over X per step, for any number of weights.
 
     See native/solvers/multinomial.hpp.
     """

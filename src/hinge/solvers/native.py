@@ -1,4 +1,4 @@
-"""Between :class:`Objective` and the compiled solvers of linear problems."""
+"""Conversions between :class:`Objective` and the compiled solvers of linear problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTCOMES = (Status.CONVERGED, Status.MAX_ITER, Status.STALLED, Status.STOPPED, S
 
 
 def native_problem(objective: Objective) -> Any:
-    """The objective as the core takes it. The penalty must be a sum over single weights."""
+    """The objective in the form the core takes. The penalty must be a sum over single weights."""
     coordinates = objective.penalty.coordinates(objective.d)
     assert coordinates is not None
     parts = [np.ascontiguousarray(part, dtype=np.float64) for part in coordinates]
@@ -32,7 +32,7 @@ def native_problem(objective: Objective) -> Any:
 
 
 def native_report(stop: Stop) -> Callable[[int, float, float], bool] | None:
-    """A progress callback for the core; None without a monitor, so that iterations stay in compiled code."""
+    """A progress callback for the core; None without callback or history, so that iterations stay in compiled code."""
     if not stop.watched:
         return None
     return lambda iteration, objective, gap: stop.report(iteration, objective, gap if gap >= 0 else np.nan)
@@ -41,7 +41,7 @@ def native_report(stop: Stop) -> Callable[[int, float, float], bool] | None:
 def run_native(
     function: Callable[..., Any], objective: Objective, w: Array, b: Array, stop: Stop, **options: Any
 ) -> Solution:
-    """Call a compiled solver and wrap what it returns."""
+    """Call a compiled solver and wrap its result."""
     weights, bias, outcome, iterations, dual = function(
         native_problem(objective),
         np.ascontiguousarray(w, dtype=np.float64),

@@ -17,7 +17,7 @@ from hinge.solvers.native import run_native
 
 
 class Newton(Solver):
-    """Newton's method with a factored Hessian: a handful of iterations, for up to a few thousand features."""
+    """Newton's method with a factored Hessian: a few iterations, for up to a few thousand features."""
 
     name: ClassVar[str] = "newton"
     factors: ClassVar[bool] = True
@@ -33,17 +33,17 @@ class Newton(Solver):
 
 
 def _decrease(objective: Objective, stop: Stop) -> float:
-    """The predicted decrease to stop at: the gap itself, or, where a residual is judged, of the order of its square."""
-    judged_by_gap = objective.loss.convex and objective.loss.has_conjugate
-    return 0.5 * stop.tol if judged_by_gap else max(1e-4 * stop.tol**2, 1e-27)
+    """The predicted decrease at which to stop: half the gap, or about the squared residual if there is no gap."""
+    has_gap = objective.loss.convex and objective.loss.has_conjugate
+    return 0.5 * stop.tol if has_gap else max(1e-4 * stop.tol**2, 1e-27)
 
 
 class FisherScoring(Newton):
     """Newton's method with the Fisher information in place of the Hessian, for likelihoods that are not convex.
 
-    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is one of descent. What it lacks of the
-    Hessian is learned from the last steps (L-BFGS around the information). It ends at a stationary point, judged by the
-    stationarity residual.
+    The information X' diag(c μ'²/V) X is positive semidefinite, so every direction is a descent direction. Its
+    difference from the Hessian is approximated from the last steps (L-BFGS around the information). The method
+    converges to a stationary point, certified by the stationarity residual.
     """
 
     name: ClassVar[str] = "fisher-scoring"

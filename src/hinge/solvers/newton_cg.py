@@ -17,7 +17,7 @@ from hinge.solvers.native import run_native
 
 
 class NewtonCG(Solver):
-    """Newton's method that never forms a d × d matrix."""
+    """Newton's method without a d × d matrix."""
 
     name: ClassVar[str] = "newton-cg"
     passes: ClassVar[float] = 10.0

@@ -1,4 +1,4 @@
-"""Several outputs whose losses and penalties do not meet, solved one after the other.
+"""Several outputs without shared losses or penalties, solved one after the other.
 
 Problem     min Σ_k [ Σ cᵢ ℓ(yᵢₖ, zᵢₖ) + Ω(w_k) ],   z = Xw + b, one column of w and b for each output k
 Returns     the columns of the single problems, and their dual variables; iterations are those of the longest
@@ -16,13 +16,13 @@ from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 
 
 class OneByOne(Solver):
-    """Every output by the solver that suits it best."""
+    """Solves every output with the solver chosen for it."""
 
     name: ClassVar[str] = "one-by-one"
     needs: ClassVar[tuple[Need, ...]] = (Need.SINGLE_SCORES, Need.SEPARABLE, Need.SEVERAL_OUTPUTS)
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
-        from hinge.solvers.run import solve  # which knows this solver too
+        from hinge.solvers.run import solve  # which imports this module
 
         parts = []
         for y in objective.y.T:

@@ -31,7 +31,7 @@ class Flat:
         return (value if np.isfinite(value) else np.inf), self.pack(gw, gb)
 
     def value_gradient(self, x: Array) -> tuple[float, Array]:
-        """The whole objective and its gradient, for differentiable penalties."""
+        """The objective and its gradient, for differentiable penalties."""
         value, g = self.risk_gradient(x)
         w, _ = self.unpack(x)
         gradient = self.objective.penalty.gradient(w).ravel()
@@ -44,12 +44,12 @@ class Flat:
         return value if np.isfinite(value) else np.inf
 
     def prox(self, x: Array, step: float) -> Array:
-        """The penalty's proximal operator on the weights; the bias stays as it is."""
+        """The penalty's proximal operator on the weights; the bias is unchanged."""
         w, b = self.unpack(x)
         return self.pack(self.objective.penalty.prox(w, step), b)
 
     def curvature_bound(self) -> float:
-        """A Lipschitz constant of the gradient of the whole objective, for differentiable penalties."""
+        """A Lipschitz constant of the gradient of the objective, for differentiable penalties."""
         coordinates = self.objective.penalty.coordinates(self.objective.d)
         ridge = 0.0 if coordinates is None else float(np.max(coordinates.l2, initial=0.0))
         return self.objective.curvature_bound() + ridge

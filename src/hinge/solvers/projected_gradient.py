@@ -66,7 +66,7 @@ class ProjectedGradient(Solver):
                 next_value, next_g = split.value_gradient(after)
                 model = value + float(g @ move) + float(move @ move) / (2.0 * length)
                 bend, noise = float(move @ move) / length, 1e-14 * abs(value)
-                # Where rounding hides changes of the value, the gradient shows whether the step is short enough.
+                # Where rounding hides changes of the value, the gradient decides whether the step is short enough.
                 visible = bend > 1e3 * noise or float((next_g - g) @ move) <= bend
                 if self.step or (next_value <= model + noise and visible):
                     break
@@ -108,7 +108,7 @@ class _Split:
             self._l1, self._l2, self._lower, self._upper = (self._spread(part) for part in coordinates)
 
     def _spread(self, part: Array) -> Array:
-        """One number per feature as one number per weight."""
+        """One number per feature, repeated for every variable."""
         return np.broadcast_to(part if len(self._shape) == 1 else part[:, None], self._shape).ravel()
 
     def start(self, w: Array, b: Array) -> Array:
@@ -140,7 +140,7 @@ class _Split:
         return value, self._join(gw, gb, flat)
 
     def gradient(self, x: Array, gw: Array, gb: Array) -> Array:
-        """The gradient in these variables, from one of the risk in w and b."""
+        """The gradient in these variables, from that of the risk in w and b."""
         return np.concatenate([gw.ravel(), gb]) if self._ball else self._join(gw, gb, self.weights(x)[0].ravel())
 
     def _join(self, gw: Array, gb: Array, w: Array) -> Array:

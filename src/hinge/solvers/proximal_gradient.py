@@ -22,9 +22,9 @@ from hinge.solvers.loop import Run
 from hinge.solvers.packing import Flat
 from hinge.solvers.stopping import Rule
 
-GROW, SHRINK = 2.0, 0.95  # how L is enlarged when it is too small, and tried smaller after each step
+GROW, SHRINK = 2.0, 0.95  # factors of L: when it is too small, and after each step
 ROUNDING = 1e-14
-VISIBLE = 1e3  # changes of R that exceed its rounding by this factor can be compared
+VISIBLE = 1e3  # changes of R can be compared if they exceed its rounding by this factor
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class ProximalGradient(Solver):
 
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         convex = objective.loss.convex and objective.penalty.convex
-        # A stationary point such as w = 0 under L0 need not be a good one: take steps before computing a certificate.
+        # A stationary point such as w = 0 under L0 may be a poor one: take steps before computing a certificate.
         run = Run(objective, stop, self.rules, first=0 if convex else 1)
         flat = run.flat
         x = flat.pack(w, b)
-        if not np.isfinite(objective.penalty.value(w)):  # outside a constraint
+        if not np.isfinite(objective.penalty.value(w)):  # the start violates a constraint
             x = flat.prox(x, 1.0)
         model = _Model(flat, self.step)
         status = run.over(0, x, flat.value(x))
@@ -66,7 +66,7 @@ class ProximalGradient(Solver):
             t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t)) if self.accelerated and convex else 1.0
             v = x + (t - 1.0) / t_next * (x - before)
             v, after, value = model.advance(v, x)
-            if (v - after) @ (after - x) > 0:  # uphill: forget the momentum
+            if (v - after) @ (after - x) > 0:  # the momentum points uphill: restart it
                 t_next = 1.0
             before, x, t = x, after, t_next
             status = run.over(k, x, value + objective.penalty.value(flat.unpack(x)[0]))
@@ -78,11 +78,11 @@ class ProximalGradient(Solver):
 
 
 class _Model:
-    """The quadratic upper model of the risk around v, and the length 1/L of its steps."""
+    """The quadratic upper model of the risk around v, and its step length 1/L."""
 
     def __init__(self, flat: Flat, step: float | None) -> None:
         self._flat, self._fixed = flat, step is not None
-        # The longest gradient and the largest risk so far: what rounding is relative to. Sums that cancel keep it.
+        # The largest gradient and risk so far: rounding errors are relative to them, also where sums cancel.
         self._slope = self._value = 0.0
         bound = flat.objective.curvature_bound()
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
@@ -120,13 +120,13 @@ class _Model:
     def _gradient_agrees(self, x: Array, g: Array, move: Array, bend: float) -> bool:
         """(∇R(x) − ∇R(v))'(x − v) ≤ L‖x − v‖²: the same test where rounding hides changes of R itself.
 
-        Without it L would fall below the curvature near the optimum, and the iterates would go round it at a distance of
-        the square root of the rounding.
+        Without it L would fall below the curvature near the optimum, and the iterates would oscillate around it at a
+        distance of the square root of the rounding error.
         """
         _, after = self._flat.risk_gradient(x)
         rounding = 1e-13 * self._slope * float(np.linalg.norm(move))
         return float((after - g) @ move) <= bend * (1.0 + 1e-6) + rounding
 
     def moved(self, x: Array, before: Array) -> float:
-        """The last step, relative to the size of x."""
+        """The size of the last step, relative to that of x."""
         return float(np.max(np.abs(x - before)) / max(float(np.max(np.abs(x))), 1e-300))

@@ -19,7 +19,7 @@ from hinge.solvers.native import native_problem, run_native
 
 
 class ProximalNewton(Solver):
-    """Quadratic models on a growing set of features: the quickest way to sparse solutions."""
+    """Quadratic models on a growing working set: the fastest solver for sparse solutions."""
 
     name: ClassVar[str] = "proximal-newton"
     passes: ClassVar[float] = 10.0
@@ -36,8 +36,8 @@ def penalty_path(
 ) -> tuple[Array, Array, np.ndarray]:
     """Weights (one row per strength), biases and iterations for the objective's penalty times each strength.
 
-    Strengths are best given from large to small: every solution is the start of the next, and the working set, its
-    columns and their Gram matrix are kept.
+    Strengths should decrease: every solution is the start of the next, and the working set, its columns and their Gram
+    matrix are kept.
     """
     w, b = objective.start()
     return core.penalty_path(

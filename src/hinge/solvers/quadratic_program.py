@@ -1,4 +1,4 @@
-"""Quadratic programs, handed to Clarabel (an interior-point solver): the independent reference.
+"""Quadratic programs solved by Clarabel, an interior-point solver: the independent reference.
 
 Problem     min_{w,b,ξ} Σ cᵢ (ξᵢ or (h/2) ξᵢ²) + Σ_j λ₁ a_j + (λ₂/2) w_j²
             subject to  α_k sᵢ + β_k ≤ ξᵢ for every straight piece k of the loss, sᵢ = xᵢ'w + b,  ±w_j ≤ a_j,  bounds
@@ -67,7 +67,7 @@ class _Program:
         self._rows: dict[str, list[tuple[Any, Array]]] = {"equal": [], "less": [], "cone": []}
 
     def add(self, kind: str, bound: Array, **blocks: Any) -> slice:
-        """Rows Σ block·x = bound, ≤ bound, or (bound − Σ block·x) in a second-order cone; where their multipliers are."""
+        """Adds rows Σ block·x = bound, ≤ bound, or (bound − Σ block·x) in a cone; returns their slice."""
         rows = len(bound)
         parts = [blocks.get(name) for name in self.at]
         widths = [s.stop - s.start for s in self.at.values()]
@@ -175,12 +175,12 @@ def _add_penalty(program: _Program, o: Objective, eye: Any) -> list[tuple[Array,
     if o.penalty.ball == "l1":
         program.add("less", np.array([radius]), a=np.ones((1, d)))
     elif coordinates is None or not np.any(coordinates.l1):
-        program.q[program.at["a"]] += 1e-9  # a is |w| from above only; keep it from drifting
+        program.q[program.at["a"]] += 1e-9  # a ≥ |w| only; a tiny cost keeps it from growing
     return stops
 
 
 def _feasible(o: Objective, w: Array, stops: list[tuple[Array, np.ndarray, slice]], multipliers: Array) -> Array:
-    """Interior points stay a little away from bounds: weights whose bound has the larger multiplier are put on it."""
+    """Interior points stay slightly away from bounds: puts weights whose bound has the larger multiplier on it."""
     if o.penalty.coordinates(o.d) is None:
         return o.penalty.prox(w, 1.0)
     for limit, which, place in stops:

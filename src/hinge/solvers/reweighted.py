@@ -1,11 +1,11 @@
-"""Losses with kinks under penalties that are not convex, by a sequence of convex problems.
+"""Losses with kinks under non-convex penalties, by a sequence of convex problems.
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, zᵢ) + λ Σ_j |w_j|^q,   0 < q < 1;   or λ·(number of weights that are not zero)
-Lq          |w|^q is concave in |w|, so its tangent at the last w is above it: minimise Σ cᵢ ℓ + Σ_j ω_j |w_j| with
-            ω_j = λ q (|w_j| + ε)^{q−1}, again and again, while ε falls to zero (the objective never rises)
-L0          begin with all features; drop the least of them and fit the others again, as long as the objective falls
+Lq          |w|^q is concave in |w|, so its tangent at the last w is an upper bound: minimise Σ cᵢ ℓ + Σ_j ω_j |w_j|
+            with ω_j = λ q (|w_j| + ε)^{q−1} repeatedly, while ε falls to zero (the objective never rises)
+L0          start with all features; drop the least and refit the others, as long as the objective falls
 Optimality  −X'(c∘u) = λ q |w|^{q−1} sign(w) where w ≠ 0 (zero for L0), with uᵢ ∈ ∂ℓ(zᵢ): any gradient will do at w = 0
-Returns     a stationary point, and the subgradients u that show it
+Returns     a stationary point, and the subgradients u that prove it
 Reference   Candès, Wakin & Boyd (2008), section 2; Hunter & Li (2005)
 """
 
@@ -39,7 +39,7 @@ class Reweighted(Solver):
         penalty = o.penalty
         assert isinstance(penalty, Lq)
         found = _convex(o, np.full(o.d, penalty.lam), np.ones(o.d, dtype=bool), stop)
-        # A weight whose part of the scores is this small, compared with the first fit, is on its way to zero.
+        # A weight whose contribution to the scores is this small, compared with the first fit, is converging to zero.
         scale = np.sqrt(o.square_sums)
         least = TINY * float(np.max(np.abs(found.w) * scale, initial=0.0))
         blur, status, k = 0.1, Status.MAX_ITER, 0
@@ -85,7 +85,7 @@ class Reweighted(Solver):
 
 def _convex(o: Objective, strengths: Array, allowed: np.ndarray, stop: Stop) -> Solution:
     """The solution under Σ_j strengths_j |w_j| in the allowed weights; the others are zero."""
-    from hinge.solvers.run import solve  # which knows this solver too
+    from hinge.solvers.run import solve  # which imports this module
 
     inner = o.with_penalty(L1(1.0, weights=np.where(allowed, strengths, _wall(o))))
     found = solve(inner, tol=min(0.1 * stop.tol, 1e-8), random_state=stop.random_state, warn=False).solution
@@ -93,9 +93,9 @@ def _convex(o: Objective, strengths: Array, allowed: np.ndarray, stop: Stop) -> 
 
 
 def _wall(o: Objective) -> Array:
-    """Strengths at which every weight is zero: no gradient of the loss exceeds its largest one, or that at w = 0."""
+    """Strengths at which every weight is zero: above the largest gradient of the loss, and that at w = 0."""
     low, high = o.loss.dual_interval(o.y)
     steepest = np.maximum(np.abs(low), np.abs(high)) * np.ones(o.n)
     if not np.all(np.isfinite(steepest)):
-        steepest = np.abs(o.slopes_of_scores(o.scores(*o.start()))) * 10.0
+        steepest = np.abs(o.gradient_of_scores(o.scores(*o.start()))) * 10.0
     return 2.0 * np.sqrt(o.square_sums * float(o.c @ steepest**2)) + np.finfo(float).tiny

@@ -7,7 +7,7 @@ Leave out   removing weight δ of example i changes its residual from rᵢ to r�
             hᵢ = 1/Σs + x̃ᵢ'(X̃'SX̃ + αI)⁻¹x̃ᵢ is its leverage per unit of weight (1/Σs only if there is a bias).
             In the dual, with δ = sᵢ, both rᵢ and 1 − sᵢhᵢ have the factor α, which cancels: they may vanish together
 
-A weight of 2 means the same as having the example twice, so one unit of weight is left out, or the whole example if it
+A weight of 2 means the same as having the example twice, so one unit of weight is left out, or the example if it
 weighs less. Reference: Allen (1974), PRESS; Golub, Heath & Wahba (1979).
 """
 
@@ -43,7 +43,7 @@ class RidgePath:
         self.dual = d >= n - int(fit_intercept)  # the examples can be interpolated
         if self.dual:
             K = self.total * self.problem.dual_gram(np.ones(d))
-            if fit_intercept:  # the bias fits S^½1, which is the eigenvector of 0: moved to the top, then dropped
+            if fit_intercept:  # the bias fits S^½1, an eigenvector with eigenvalue 0: move it to the top, then drop it
                 constant = np.sqrt(weight / self.total)
                 K += (1.0 + np.trace(K)) * np.outer(constant, constant)
             values, self.vectors = _eigen(K)
@@ -56,7 +56,7 @@ class RidgePath:
         self.values = np.maximum(values, 0.0)
 
     def _shrunk(self, alpha: float) -> Array:
-        """1/(e + α), and zero for directions that do not exist."""
+        """1/(e + α), and zero for directions outside the range."""
         floor = np.finfo(float).eps * max(self.design.shape) * np.max(self.values, initial=0.0)
         total = self.values + alpha
         return np.where(total > floor, 1.0 / np.where(total > floor, total, 1.0), 0.0)
@@ -90,14 +90,14 @@ class RidgePath:
         left = np.minimum(self.weight, 1.0)[:, None]
         room = 1.0 - left * self.leverages(alphas)
         room = np.where(room > 1e-12, room, np.nan)
-        whole = np.flatnonzero(self.weight <= 1.0) if self.dual else np.empty(0, np.intp)
-        U, root = self.vectors[whole], np.sqrt(self.weight[whole, None])
-        residuals = np.empty((len(alphas), *self.problem.Y.shape))  # α first in memory: blocks are filled in order
+        single = np.flatnonzero(self.weight <= 1.0) if self.dual else np.empty(0, np.intp)
+        U, root = self.vectors[single], np.sqrt(self.weight[single, None])
+        residuals = np.empty((len(alphas), *self.problem.Y.shape))  # α first in memory: filled in order
         with np.errstate(divide="ignore", invalid="ignore"):
             for i, alpha in enumerate(alphas):
                 np.divide(self.problem.residual(self.coef(alpha)[0]), room[:, i, None], out=residuals[i])
                 inverse = self._shrunk(alpha)[:, None]
-                residuals[i, whole] = U @ (inverse * self.moment) / (root * (U**2 @ inverse))
+                residuals[i, single] = U @ (inverse * self.moment) / (root * (U**2 @ inverse))
         return np.moveaxis(residuals, 0, -1)
 
 

@@ -59,7 +59,7 @@ def pays(objective: Objective) -> bool:
 
 
 def row_space(design: Design) -> RowSpace:
-    """The row space of a dense X; kept for as long as the design lives, since folds and paths use it again."""
+    """The row space of a dense X; cached as long as the design lives, because folds and paths use it again."""
     found = _KNOWN.get(design)
     if found is None:
         Q, R = scipy.linalg.qr(np.asarray(design.source, dtype=np.float64).T, mode="economic", check_finite=False)

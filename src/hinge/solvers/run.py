@@ -1,8 +1,8 @@
-"""Which solver for which problem, and the one place where they are called.
+"""The choice of a solver for a problem, and the only place that calls solvers.
 
-``solve`` picks by a short table of preferences, runs the solver, and certifies the result, whatever the
-solver reports. A user overrides the choice by name; a combination that cannot work is refused here,
-with what is missing and which solvers would do.
+``solve`` chooses from a short table of preferences, runs the solver, and certifies the result, whatever the solver
+reports. A name overrides the choice; a combination that cannot work raises an error that names what is missing and
+which solvers would work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hinge.solvers.row_space import pays, row_space, uniform_ridge
 from hinge.solvers.separation import Separation, find_separation
 from hinge.solvers.shifted import Shift, shift_of
 
-# Name → module and class. Modules are imported when a solver is first wanted.
+# Name → module and class. Modules are imported when a solver is first used.
 SOLVERS: dict[str, tuple[str, str]] = {
     "dual-coordinate-descent": ("hinge.solvers.dual_coordinate", "DualCoordinateDescent"),
     "interior-point": ("hinge.solvers.interior_point", "InteriorPoint"),
@@ -56,7 +56,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
 }
 
 
-# Up to this many columns of dense doubles the products of all columns cost less than the passes they save.
+# Up to this many columns of dense doubles a Gram matrix costs less than the passes over X it saves.
 MODERATE = 300
 
 _MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
@@ -78,7 +78,7 @@ class Result:
 
     solution: Solution
     certificate: Certificate
-    separation: Separation | None = None  # a direction along which the objective falls for ever, if one was found
+    separation: Separation | None = None  # a direction in which the objective decreases for ever, if found
 
     @property
     def w(self) -> Array:
@@ -103,12 +103,12 @@ def get_solver(solver: str | Solver) -> Solver:
 
 
 def admissible(objective: Objective) -> list[str]:
-    """The names of all solvers that can take this objective."""
+    """The names of all solvers whose needs this objective meets."""
     return [name for name in SOLVERS if not get_solver(name).missing(objective)]
 
 
 def choose(objective: Objective) -> str:
-    """The solver that is expected to be quickest."""
+    """The solver that is expected to be fastest."""
     for name, suits in PREFERENCES:
         if suits(objective) and not get_solver(name).missing(objective):
             return name
@@ -123,14 +123,14 @@ def _always(objective: Objective) -> bool:
 
 
 def _suits_closed_form(o: Objective) -> bool:
-    """Dense doubles of moderate width, several targets, the dual side, and singular problems."""
+    """Dense doubles of moderate width, several targets, more columns than rows, and singular problems."""
     small = min(o.n, o.d) <= 8000
     X = o.design.source
     moderate = o.d <= MODERATE and isinstance(X, np.ndarray) and X.dtype == np.float64
     return isinstance(o.penalty, NoPenalty) or moderate or (small and (o.outputs > 1 or o.d > o.n))
 
 
-# First match wins. The numbers are where the methods' costs cross on a two-core machine (benchmarks/linear).
+# The first match wins. The numbers are where the costs of the methods cross on a two-core machine (benchmarks/linear).
 PREFERENCES: list[tuple[str, Callable[[Objective], bool]]] = [
     ("closed-form", _suits_closed_form),
     ("newton", lambda objective: objective.d <= 500 or (objective.design.coded and objective.d <= 4000)),
@@ -194,30 +194,32 @@ def solve(
     )  # fmt: skip
     seconds = time.perf_counter() - began
     flops = chosen.flops(objective, solution.iterations)
-    judged = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
-    # A maximum with zero hides NaN from the objective and from its certificate, so the scores are checked too.
-    if not np.isfinite(judged.primal) or not _finite_scores(objective, solution):
+    certified = certificate(objective, solution.w, solution.b, dual=solution.dual, tol=tol, fit_flops=flops)
+    # max(0, NaN) may hide NaN from the objective and its certificate, so the scores are checked too.
+    if not np.isfinite(certified.primal) or not _finite_scores(objective, solution):
         raise ValueError(OVERFLOWED)
     stopped = solution.status in (Status.STOPPED, Status.RULE)
     separation = None
     if not stopped:
         with np.errstate(all="ignore"):
-            separation = find_separation(objective, solution.w, solution.b, converged=judged.converged)
-    unproved = not judged.converged and not judged.exact and solution.status is Status.CONVERGED
-    status = Status.CONVERGED if judged.converged else Status.UNPROVED if unproved else solution.status
+            separation = find_separation(objective, solution.w, solution.b, converged=certified.converged)
+    unproved = not certified.converged and not certified.exact and solution.status is Status.CONVERGED
+    status = Status.CONVERGED if certified.converged else Status.UNPROVED if unproved else solution.status
     status = status if separation is None else Status.UNBOUNDED
-    judged = with_run(judged, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value)
+    certified = with_run(
+        certified, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value
+    )
     if warn and separation is not None:
         warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
     elif warn and not unproved and not stopped:
-        warn_unless_met(judged)
-    return Result(solution, judged, separation)
+        warn_unless_met(certified)
+    return Result(solution, certified, separation)
 
 
-def warn_unless_met(judged: Certificate) -> None:
-    """A ConvergenceWarning, at the user's own line, if the tolerance was not met."""
-    if not judged.converged:
-        warnings.warn(judged.explain(), ConvergenceWarning, stacklevel=_callers_level())
+def warn_unless_met(certified: Certificate) -> None:
+    """Issue a ConvergenceWarning, at the line of the user's code, if the tolerance was not met."""
+    if not certified.converged:
+        warnings.warn(certified.explain(), ConvergenceWarning, stacklevel=_callers_level())
 
 
 def _finite_scores(objective: Objective, solution: Solution) -> bool:
@@ -243,23 +245,23 @@ def minimise(
 
     With ``proved=False`` a solver may stop where it estimates that ``tol`` is met, without a dual point that proves it.
     """
-    ours = isinstance(solver, str) and solver == "auto"
+    automatic = isinstance(solver, str) and solver == "auto"
     if max_iter == 0:
         w, b = objective.zero() if start is None else (np.array(start[0], float), np.atleast_1d(start[1]).astype(float))
-        return get_solver(choose(objective) if ours else solver), Solution(w, b, Status.MAX_ITER, 0)
-    constant = best_constant(objective, tol) if ours and start is None else None
+        return get_solver(choose(objective) if automatic else solver), Solution(w, b, Status.MAX_ITER, 0)
+    constant = best_constant(objective, tol) if automatic and start is None else None
     if constant is not None:
         stop = Stop(tol=tol, callback=callback, keep_history=history)
         if stop.watched:
             stop.report(1, objective.value(constant.w, constant.b), w=constant.w, b=constant.b)
         return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
-    if ours and pays(objective) and choose(objective) != "closed-form":
+    if automatic and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
             objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state,
             proved=proved,
         )  # fmt: skip
-    chosen = get_solver(choose(objective) if ours else solver)
-    missing = [] if ours else chosen.missing(objective)
+    chosen = get_solver(choose(objective) if automatic else solver)
+    missing = [] if automatic else chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(chosen.name, missing, objective))
     shift = shift_of(objective, chosen.name)
@@ -279,7 +281,7 @@ def minimise(
         solution = chosen.run(objective, w, b, stop)
     if not (np.all(np.isfinite(solution.w)) and np.all(np.isfinite(solution.b))):
         raise ValueError(OVERFLOWED)
-    if ours:
+    if automatic:
         solution = no_worse_than_constant(objective, solution)
     return chosen, replace(solution, history=tuple(stop.records))
 
@@ -332,7 +334,7 @@ def _minimise_shifted(
 
 
 def _callers_level() -> int:
-    """How many frames up the user's own code is: a warning about a fit should point there."""
+    """The number of frames up to the user's code, where a warning about a fit should point."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
         frame, level = frame.f_back, level + 1

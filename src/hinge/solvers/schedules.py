@@ -14,7 +14,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class Schedule:
-    """Base class: three numbers, and what to do after an epoch.
+    """Base class: the three numbers of a schedule, and its rule after an epoch.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Schedule:
         return self.step / (1.0 + self.decay * t) ** self.power
 
     def begin(self) -> Plateau:
-        """A fresh count of epochs without improvement."""
+        """A new count of epochs without improvement."""
         return Plateau(1.0, 0, 0.0)
 
 
@@ -107,7 +107,7 @@ class ReduceOnPlateau(Schedule):
 
 
 class Plateau:
-    """Watches the loss of the epochs; ``scale`` is what the step is to be multiplied by."""
+    """Monitors the loss of the epochs; ``scale`` multiplies the step."""
 
     def __init__(self, factor: float, patience: int, min_change: float) -> None:
         self._factor, self._patience, self._min_change = factor, patience, min_change

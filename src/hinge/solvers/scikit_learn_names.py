@@ -1,4 +1,4 @@
-"""scikit-learn's names of solvers, and the solvers here that they run."""
+"""scikit-learn's names of solvers, and the solvers of this library that they run."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ COUNTERPARTS: dict[str, tuple[str, ...]] = {
 
 
 def counterpart(solver: str | Solver, objective: Objective) -> str | Solver:
-    """The solver to run for the ``solver`` parameter of an estimator that scikit-learn has, too.
+    """The solver to run for the ``solver`` parameter of an estimator that scikit-learn also has.
 
-    A name of scikit-learn's becomes the first solver of its row that can take the objective, "auto" if none can; every
-    other value is returned as it is.
+    A scikit-learn name becomes the first solver of its row that can take the objective, "auto" if none can; every other
+    value is returned unchanged.
     """
     if not isinstance(solver, str) or solver not in COUNTERPARTS:
         return solver

@@ -1,9 +1,9 @@
-"""Does the objective have a minimiser? If not, along which direction does it fall for ever?
+"""Whether the objective has a minimiser, and if not, a direction along which it decreases without end.
 
-A loss may fall for ever in one direction of its score without reaching its infimum (``Loss.falling``): the logistic
-loss towards the side of its label, a Poisson likelihood of y = 0 towards −∞. With sᵢ = ±1 for those directions and 0 for
-examples whose loss rises at both ends, the objective has no minimiser if and only if some direction (v, t) that costs no
-penalty has
+A loss may decrease without end in one direction of its score without reaching its infimum (``Loss.falling``): the
+logistic loss towards the side of its label, a Poisson likelihood of y = 0 towards −∞. With sᵢ = ±1 for those directions
+and 0 for examples whose loss rises at both ends, the objective has no minimiser if and only if some direction (v, t)
+that costs no penalty has
 
     sᵢ(⟨v, xᵢ⟩ + t) ≥ 0 where sᵢ ≠ 0,    ⟨v, xᵢ⟩ + t = 0 where sᵢ = 0,    and at least one of them is > 0
 
@@ -16,9 +16,9 @@ two linear programs answer for two classes,
 and the second one, with mᵢ = 0 where sᵢ = 0, for all losses. The softmax loss of k classes is the same problem over pairs
 of an example and a wrong class, with margins ⟨v_y − v_j, x⟩ + t_y − t_j.
 
-``find_separation`` looks at a fit. An ordinary one costs it a look at the scores: weights that have not gone far in a
-falling direction show that there is none. After that the curvature along every direction is compared with what it is on
-average; only where some direction has hardly any left is a linear program solved.
+``find_separation`` tests a fit in three stages. First it checks the scores: weights that have not gone far in a falling
+direction show that there is none, which settles an ordinary fit. Then it compares the curvature along every direction
+with the mean curvature; only if some direction has hardly any left does it solve a linear program.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from hinge._native import check_indices
 from hinge.problem.objective import Array, Objective
 from hinge.problem.penalties import L0
 
-# How many entries of the constraint matrix the linear program is tried with.
+# Entries of the constraint matrix up to which the linear program is solved.
 LIMIT = 20_000_000
-FAR = 1e-3  # a gradient of the loss below this share of the largest one: the score has gone far
-FLAT = 1e-4  # a curvature below this share of the mean one: the direction may be one of separation
-MOST_COLUMNS = 1500  # of the matrix whose eigenvalues are looked at
+FAR = 1e-3  # a gradient of the loss below this share of the largest one shows that the score has gone far
+FLAT = 1e-4  # a curvature below this share of the mean one suggests a direction of separation
+MOST_COLUMNS = 1500  # largest order of the matrix whose eigenvalues are computed
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Separation:
         return f"{what} {word} along the direction {terms or 'of the bias'}"
 
     def warning(self) -> str:
-        """One sentence for a user: what is wrong, where, and what to do."""
+        """One sentence for the user: the problem, where it is, and the remedy."""
         return (
             f"There is no best fit without a penalty: {self}, so the loss falls for ever as the weights grow, and the "
             "weights and their standard errors mean nothing; add a penalty such as hg.L2(1e-3) (C or alpha in the named "
@@ -128,7 +128,7 @@ def _strict(rows: Any) -> np.ndarray | None:
     column = np.ones((n, 1))
     sparse = scipy.sparse.issparse(rows)
     A = scipy.sparse.hstack([-rows, column]).tocsr() if sparse else np.hstack([-rows, column])
-    # Scaling a direction changes nothing, so the bias may share the box of the weights.
+    # The length of a direction is free, so the bias may share the box of the weights.
     bounds = [(-1.0, 1.0)] * d + [(None, 1.0)]
     program = scipy.optimize.linprog(
         np.append(np.zeros(d), -1.0), A_ub=A, b_ub=np.zeros(n), bounds=bounds, method="highs"
@@ -149,7 +149,7 @@ def _weak(rows: Any) -> np.ndarray | None:
 
 def _column_scale(X: Any) -> np.ndarray:
     if scipy.sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # adding up repeated entries happens in place
+        X = X.copy()  # summing duplicate entries works in place
         X.sum_duplicates()
     largest = np.asarray(abs(X).max(axis=0).todense()).ravel() if scipy.sparse.issparse(X) else np.abs(X).max(axis=0)
     return np.where(largest > 0, largest, 1.0).astype(np.float64)
@@ -159,7 +159,7 @@ def _column_scale(X: Any) -> np.ndarray:
 
 
 def find_separation(objective: Objective, w: Array, b: Array, *, converged: bool = True) -> Separation | None:
-    """A direction along which the objective falls for ever, if the fit (w, b) looks like it and there is one."""
+    """A direction along which the objective decreases without end, if the fit (w, b) indicates one and there is one."""
     o = objective
     if o.outputs > 1 and o.loss.outputs == "one":
         singles = [replace(o, y=np.ascontiguousarray(y), outputs=1) for y in o.y.T]
@@ -179,7 +179,7 @@ def find_separation(objective: Objective, w: Array, b: Array, *, converged: bool
     if not np.any(free):
         return _by_the_bias(o, side[used], classes)
     z = o.scores(w, b)
-    u = np.abs(o.slopes_of_scores(z))
+    u = np.abs(o.gradient_of_scores(z))
     u = u if u.ndim == 1 else u.max(axis=1)
     far = used & (side != 0) & (u <= FAR * max(float(np.max(u[used])), np.finfo(float).tiny))
     if converged and not (np.any(far) or np.max(u[used]) <= FAR):
@@ -195,7 +195,7 @@ def find_separation(objective: Objective, w: Array, b: Array, *, converged: bool
 
 
 def _free_features(o: Objective) -> np.ndarray:
-    """Which weights may grow in some direction without limit and at no, or a limited, price."""
+    """Which weights may grow without limit in some direction at a bounded penalty."""
     if isinstance(o.penalty, L0):
         return np.ones(o.d, dtype=bool)
     parts = o.penalty.coordinates(o.d)
@@ -205,7 +205,7 @@ def _free_features(o: Objective) -> np.ndarray:
 
 
 def _by_the_bias(o: Objective, side: np.ndarray, classes: bool) -> Separation | None:
-    """Only the bias is free: it separates if all losses fall in the same direction."""
+    """The case in which only the bias is free: it separates if all losses fall in the same direction."""
     if o.outputs > 1:
         absent = len(np.unique(o.y[o.c > 0])) < o.outputs
         bias = np.isin(np.arange(o.outputs), o.y[o.c > 0]).astype(float)
@@ -229,15 +229,15 @@ class _Margins:
         self._rows: Any = None
 
     def check(self, w: Array, b: Array) -> tuple[Array, Any, bool] | None:
-        """The direction of the fit itself, where nothing but free weights is in use."""
+        """The direction of the fit itself, if it uses free weights only."""
         fixed = np.delete(w, self.free, axis=0)
         if np.any(fixed):
             return None
         o, rows = self.o, self.used
         scores = (o.design.matmul(w) + (b if o.outputs > 1 else b[0] * o.fit_intercept))[rows]
-        return self._judge(w, b if o.outputs > 1 else float(b[0]), scores)
+        return self._checked(w, b if o.outputs > 1 else float(b[0]), scores)
 
-    def _judge(self, v: Array, t: Any, scores: Array) -> tuple[Array, Any, bool] | None:
+    def _checked(self, v: Array, t: Any, scores: Array) -> tuple[Array, Any, bool] | None:
         size = float(np.max(np.abs(scores), initial=0.0))
         if self.o.outputs > 1:
             codes, index = self.o.y[self.used].astype(np.intp), np.arange(len(self.used))
@@ -254,7 +254,7 @@ class _Margins:
         return None if bad else (v, t, len(still) == 0 and bool(np.all(margins > slack)))
 
     def suspicious(self, converged: bool) -> bool:
-        """Whether some direction has hardly any curvature left at the fit, compared with the mean curvature."""
+        """Whether some direction has hardly any curvature at the fit, compared with the mean curvature."""
         if self.size > LIMIT:
             return False
         R = self.rows()
@@ -284,7 +284,7 @@ class _Margins:
         return pairs[others], np.repeat(c, k - 1)
 
     def rows(self) -> Any:
-        """The margins' matrix: one row for each example, or for each pair of an example and a wrong class."""
+        """The matrix of the margins: one row for each example, or for each pair of an example and a wrong class."""
         if self._rows is None:
             self._rows = self._expand() if self.o.outputs > 1 else self._plain()
         return self._rows
@@ -318,7 +318,7 @@ class _Margins:
         return R.reshape(n * (k - 1), m * k)
 
     def search(self) -> tuple[Array, Any, bool] | None:
-        """The second linear program, with equations for examples that must not move."""
+        """The second linear program, with equations for examples whose score must not change."""
         o, R = self.o, self.rows()
         moves = self.side != 0 if o.outputs == 1 else np.ones(R.shape[0], dtype=bool)
         up, still = R[moves], R[~moves]
@@ -335,7 +335,7 @@ class _Margins:
         v = np.zeros((o.d, k) if k > 1 else o.d)
         v[self.free] = x[:m] / (self._scale[:, None] if k > 1 else self._scale)
         t = (x[m] if k > 1 else float(x[m])) if o.fit_intercept else (np.zeros(k) if k > 1 else 0.0)
-        return self._judge(v, t, (o.design.matmul(v) + t)[self.used])
+        return self._checked(v, t, (o.design.matmul(v) + t)[self.used])
 
     def _bounds(self) -> Any:
         parts = self.o.penalty.coordinates(self.o.d)

@@ -1,8 +1,8 @@
-"""Columns far from zero: the same problem with X less a constant row, for solvers that factorise Hessians.
+"""Columns far from zero: the same problem with a constant row subtracted from X, for solvers that factor Hessians.
 
 Problem     min_{W,b} Σ cᵢ ℓ(yᵢ, W'xᵢ + b) + Ω(W) where |mean| ≫ deviation in some columns of X
-Reduction   with μ any row, W'x + b = W'(x − μ) + (b + W'μ): the bias, which no penalty touches, takes up the shift. The
-            Hessian of the bias and such columns is singular to rounding before the shift and not after it.
+Reduction   for any row μ, W'x + b = W'(x − μ) + (b + W'μ): the unpenalised bias absorbs the shift. The Hessian of the
+            bias and such columns is singular up to rounding before the shift and regular after it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hinge._native import Design
 from hinge.problem.objective import Array, Objective
 
 SOLVERS_BY_HESSIAN = ("newton", "fisher-scoring")
-SAMPLE = 64  # rows that means and deviations are estimated from
-FAR = 1e3  # deviations between zero and the mean from which on a column is shifted
-CONSTANT = 1e12  # ... and from which on it is a constant but for rounding
+SAMPLE = 64  # rows from which means and deviations are estimated
+FAR = 1e3  # a column is shifted if its mean is at least this many deviations from zero
+CONSTANT = 1e12  # ... and is constant up to rounding from this many on
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Shift:
         return w, np.atleast_1d(b) + self.row @ w
 
     def back(self, w: Array, b: Array) -> Array:
-        """The bias for the rows as they are."""
+        """The bias for the original rows."""
         return b - self.row @ w
 
 
@@ -45,7 +45,7 @@ _KNOWN: weakref.WeakKeyDictionary[Design, Shift | None] = weakref.WeakKeyDiction
 
 
 def shift_of(objective: Objective, solver: str) -> Shift | None:
-    """The shift that this solver should work with; None if the columns are not far from zero."""
+    """The shift for this solver; None if no column is far from zero."""
     X = objective.design.source
     if solver not in SOLVERS_BY_HESSIAN or not objective.fit_intercept or not isinstance(X, np.ndarray):
         return None
@@ -56,7 +56,7 @@ def shift_of(objective: Objective, solver: str) -> Shift | None:
 
 def _find(X: np.ndarray) -> Shift | None:
     sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # columns beyond all numbers stay as they are
+    with np.errstate(over="ignore", invalid="ignore"):  # columns that overflow are not shifted
         mean = sample.mean(axis=0)
         size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
     far = (size > FAR * deviation) & (size < CONSTANT * deviation)

@@ -25,7 +25,7 @@ from hinge.solvers.native import native_problem
 from hinge.solvers.schedules import InverseSqrt, InverseTime, Schedule
 from hinge.solvers.stopping import Rule
 
-# A last epoch whose loss is so many times that of the start is the work of steps that are too long.
+# A last epoch whose loss is this many times that of the start shows that the steps were too long.
 DIVERGED = 1e12
 
 
@@ -104,7 +104,7 @@ def _diverged(epoch: int) -> FloatingPointError:
 
 
 def minibatch_gradient(objective: Objective, w: Array, b: Array, rows: np.ndarray) -> tuple[Array, Array]:
-    """The gradient of the risk in w and b, estimated from some rows: its mean over random rows is the gradient.
+    """The gradient of the risk in w and b, estimated from some rows; unbiased if the rows are random.
 
     Parameters
     ----------

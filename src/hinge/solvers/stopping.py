@@ -3,9 +3,9 @@
     GradientNorm(ε)       ‖∇J‖₂ ≤ ε
     ObjectiveChange(ε)    |J_k − J_{k−1}| ≤ ε max(|J_k|, 1)
     ParameterChange(ε)    ‖(w, b)_k − (w, b)_{k−1}‖₂ ≤ ε max(‖(w, b)_k‖₂, 1)
-    HeldOutLoss(X, y)     the risk on held-out examples has not improved for `patience` looks; the best weights are kept
+    HeldOutLoss(X, y)     the held-out risk has not improved for `patience` evaluations; the best weights are kept
 
-A rule is an immutable description; ``watch`` begins a run with it.
+A rule is an immutable description; ``watch`` starts a run with it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from hinge.problem.objective import Array, Objective
 
 
 class State(NamedTuple):
-    """What a rule may look at after an iteration."""
+    """The state of a run after an iteration, as passed to the rules."""
 
     objective: float
-    gradient_norm: float  # nan where the method does not know it
+    gradient_norm: float  # nan if the method does not compute it
     x: Array  # weights and bias as one vector
     w: Array
     b: Array
 
 
 class Watch:
-    """One run with a rule: called after every iteration, True to stop. ``best`` replaces the last iterate if set."""
+    """One run with a rule: called after every iteration, True to stop. ``best``, if set, replaces the last iterate."""
 
     best: tuple[Array, Array] | None = None
 
@@ -101,7 +101,7 @@ class ParameterChange(Rule):
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLoss(Rule):
-    """Stop when the risk on held-out examples stops improving, and go back to the weights that were best.
+    """Stop when the risk on held-out examples stops improving, and return the best weights.
 
     Parameters
     ----------
@@ -156,13 +156,13 @@ class _HeldOut(Watch):
 
 
 class Watches:
-    """Several rules at once: stops when the first one does."""
+    """Several rules: stops with the first one that is met."""
 
     def __init__(self, rules: tuple[Rule, ...] | Rule, objective: Objective) -> None:
         self._watches = [rule.watch(objective) for rule in ((rules,) if isinstance(rules, Rule) else rules)]
 
     def __call__(self, state: State) -> bool:
-        verdicts = [watch(state) for watch in self._watches]  # every rule sees every iteration
+        verdicts = [watch(state) for watch in self._watches]  # every rule is called at every iteration
         return any(verdicts)
 
     def final(self, w: Array, b: Array) -> tuple[Array, Array]:

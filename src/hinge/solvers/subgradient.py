@@ -26,7 +26,7 @@ from hinge.solvers.stopping import Rule
 
 @dataclass(frozen=True)
 class Subgradient(Solver):
-    """Batch subgradient descent with the best iterate and the average kept.
+    """Batch subgradient descent that keeps the best iterate and the average.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Subgradient(Solver):
         status = run.over(0, x, best.value)
         while status is None and k < stop.max_iter:
             k += 1
-            u = objective.slopes_of_scores(objective.scores(*flat.unpack(x)))
+            u = objective.gradient_of_scores(objective.scores(*flat.unpack(x)))
             _, g = flat.value_gradient(x)
             first = first or float(np.linalg.norm(g)) or 1.0
             eta = 1.0 / (strength * (k + 1)) if strength > 0 else (self.step or 1.0 / first) / np.sqrt(k)
@@ -72,7 +72,7 @@ class Subgradient(Solver):
 
 @dataclass(frozen=True)
 class Pegasos(Solver):
-    """Stochastic subgradient descent with steps 1/(λt) for (λ/2)‖w‖² and any convex loss, the hinge above all.
+    """Stochastic subgradient descent with steps 1/(λt) for (λ/2)‖w‖² and any convex loss, in particular the hinge.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def optimality_distance(objective: Objective, w: Array, b: Array, *, kink: float
     """The distance of 0 from ∂J(w, b): zero exactly at the optimum of a convex objective.
 
     At kinks (examples whose score is within ``kink`` of one, weights at zero under an L1 penalty, weights at a bound)
-    the subgradient may be chosen; this chooses the best ones, by least squares with bounds.
+    the subgradient is not unique; the best one is found by least squares with bounds.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def optimality_distance(objective: Objective, w: Array, b: Array, *, kink: float
 
 
 class _Best:
-    """The lowest point seen."""
+    """The iterate with the lowest objective."""
 
     def __init__(self, x: Array, value: float) -> None:
         self.x, self.value = x.copy(), value

@@ -2,13 +2,13 @@
 
 Problem     min over (w, b) of Σ cᵢ 1[yᵢ(⟨w, xᵢ⟩ + b) ≤ 0]: NP-hard in general, finite for n points in d dimensions
 Method      Move the hyperplane of a best classifier, without letting a point cross it, until it passes through d points
-            that span it. Points off it stay on their sides; those on it are split by the classifier's restriction to the
-            hyperplane, a problem of the same kind in d − 1 dimensions. So the optimum is the least, over all hyperplanes H
+            that span it. Points off it keep their sides; those on it are split by the classifier's restriction to the
+            hyperplane, the same problem in d − 1 dimensions. So the optimum is the minimum, over all hyperplanes H
             spanned by d of the points and both orientations, of
 
                 errors off H + optimum of the points on H,
 
-            and tilting H by a little of the inner solution attains it. d points in general position are all put right.
+            and tilting H slightly towards the inner solution attains it. d points in general position have no error.
 Cost        n choose d hyperplanes, n scores each
 Reference   Johnson & Preparata (1978), "The densest hemisphere problem"
 """
@@ -28,12 +28,12 @@ from hinge.problem.losses import normalise_weights
 
 Array = np.ndarray
 CHUNK = 4096
-ON = 1e-9  # scores of this share of the largest one are zero
+ON = 1e-9  # scores below this share of the largest one are zero
 
 
 @dataclass(frozen=True)
 class ZeroOneSolution:
-    """A linear classifier that no other beats on the training examples.
+    """A linear classifier with the fewest mistakes on the training examples.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class ZeroOneSolution:
 def minimise_zero_one(
     X: Any, y: Any, sample_weight: Any = None, *, max_hyperplanes: int = 2_000_000
 ) -> ZeroOneSolution:
-    """The linear classifier with the fewest mistakes, by trying every hyperplane that matters.
+    """The linear classifier with the fewest mistakes, by enumeration of hyperplanes.
 
-    Minimises  Σ cᵢ 1[yᵢ(⟨w, xᵢ⟩ + b) ≤ 0]  exactly, in any position of the points. What a convex surrogate loses is the
+    Minimises  Σ cᵢ 1[yᵢ(⟨w, xᵢ⟩ + b) ≤ 0]  exactly, for points in any position. The loss of a convex surrogate is the
     difference between its error and this one.
 
     Parameters
@@ -110,7 +110,7 @@ def minimise_zero_one(
 
 
 class _Search:
-    """Counts hyperplanes, and refuses to try too many."""
+    """Counts hyperplanes, and raises an error if there are too many."""
 
     def __init__(self, most: int) -> None:
         self.most, self.tried = most, 0
@@ -125,7 +125,7 @@ class _Search:
         rank = int(np.sum(values > ON * max(values[0], 1e-300))) if n and values.size and values[0] > 0 else 0
         if rank == 0 or found[2] == 0.0:
             return found
-        if rank < d:  # the points lie in a flat of fewer dimensions
+        if rank < d:  # the points lie in a subspace of fewer dimensions
             w, b, error = self.best((X - centre) @ axes[:rank].T, y, c)
             w = axes[:rank].T @ w
             return w, b - float(w @ centre), error
@@ -160,7 +160,7 @@ class _Search:
     def _tilted(
         self, X: Array, y: Array, c: Array, w: Array, b: float, on: Array, off: float, best: tuple[Array, float, float]
     ) -> tuple[Array, float, float]:
-        """The hyperplane (w, b), tilted so that the points on it are split as well as can be; ``best`` if that is better."""
+        """The hyperplane (w, b), tilted so that the points on it are split optimally; ``best`` if that is better."""
         inner, bias, error = self.best(X[on], y[on], c[on])
         if off + error >= best[2] - 1e-15:
             return best

@@ -13,9 +13,9 @@ from hinge.problem.certificates.kernel_machine import (
     Dual,
     Stack,
     classification,
-    judge,
+    evaluate_machine,
+    evaluate_stack,
     nu_classification,
-    weigh_stack,
 )
 from hinge.problem.kernels import full_gram
 from hinge.solvers.decomposition_many import solve_duals
@@ -101,10 +101,10 @@ def test_the_judge_of_many_is_the_judge_of_one(nu, rng):
     for line, alpha in zip(padded, alphas):
         line[: len(alpha)] = alpha
     bias, rho = rng.normal(size=3), rng.normal(size=3) * nu
-    scores, primal, lower, reference = weigh_stack(stack, K, padded, bias, rho)
+    scores, primal, lower, reference = evaluate_stack(stack, K, padded, bias, rho)
     assert lower[0] == -np.inf
     for p, part in enumerate(rows):
-        one = judge(kernel, X[part], duals[p], alphas[p], bias[p], rho[p])
+        one = evaluate_machine(kernel, X[part], duals[p], alphas[p], bias[p], rho[p])
         np.testing.assert_allclose(scores[p, : len(part)], one.scores, atol=1e-12)
         assert primal[p] == pytest.approx(one.primal)
         assert lower[p] == pytest.approx(one.dual)
@@ -136,7 +136,7 @@ def test_solutions_are_feasible_and_within_the_tolerance(threads, nu, rng):
         np.testing.assert_array_equal(found.alpha, one_thread.alpha)
         assert np.all(found.solved)
         for p, (part, dual) in enumerate(zip(rows, duals)):
-            one = judge(kernel, X[part], dual, found.alpha[p, : len(part)], found.bias[p], found.rho[p])
+            one = evaluate_machine(kernel, X[part], dual, found.alpha[p, : len(part)], found.bias[p], found.rho[p])
             assert one.relative_gap <= tol * (1 + 1e-9)
 
 

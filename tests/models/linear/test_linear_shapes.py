@@ -182,7 +182,7 @@ def test_the_best_shift_of_a_parabola_balances(loss, rng):
     y = rng.choice([-1.0, 1.0], 40)
     objective = hg.make_objective(rng.normal(size=(40, 3)), y, loss, hg.L2(0.1), sample_weight=rng.uniform(0, 2, 40))
     z = 1e6 + rng.normal(size=40)
-    u = objective.slopes_of_scores(z + best_shift(objective, z))
+    u = objective.gradient_of_scores(z + best_shift(objective, z))
     assert abs(objective.c @ u) <= 1e-9 * (objective.c @ np.abs(u))
 
 

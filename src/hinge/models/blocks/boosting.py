@@ -67,7 +67,7 @@ class BlockHistory(History):
     def _follow(self, grown: list[dict[str, np.ndarray]]) -> None:
         pass
 
-    def _judged(self) -> float:
+    def _validation_loss(self) -> float:
         return self.unit * self.sums.held
 
     def _record(self, y: Any, weight: Any) -> None:

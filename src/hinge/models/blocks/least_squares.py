@@ -26,7 +26,7 @@ class FromMoments:
     def __init__(self, estimator: Any, passes: Passes, found: Moments) -> None:
         self.estimator, self.passes, self.found = estimator, passes, found
 
-    def judged(self, objective: Objective, tol: float) -> Result:
+    def certified(self, objective: Objective, tol: float) -> Result:
         """The minimiser and its certificate."""
         self.estimator._given = None
         try:

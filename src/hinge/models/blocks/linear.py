@@ -98,7 +98,7 @@ class OverBlocks:
             near = minimise(objective, tol=max(tol, 1e-9))[1]
         return near.w, near.b
 
-    def judged(self, objective: Objective, tol: float) -> Result:
+    def certified(self, objective: Objective, tol: float) -> Result:
         """The minimiser and its certificate."""
         problem = self.problem(objective)
         with iterations(self.estimator, None, None) as report:
@@ -159,7 +159,7 @@ def fit_learner(estimator: Any, passes: Passes) -> None:
         stand_in.X, targets, as_loss(loss, targets), as_penalty(estimator.penalty), sample_weight=stand_in.weight,
         fit_intercept=space.fit_intercept, classes=classes,
     )  # fmt: skip
-    result = OverBlocks(estimator, passes, stand_in).judged(objective, estimator.tol)
+    result = OverBlocks(estimator, passes, stand_in).certified(objective, estimator.tol)
     fit = linear_fit(result, stand_in.X, history=estimator.history)
     estimator.function_, estimator.certificate_ = fit.function, fit.certificate
     vars(estimator).update(fit.attributes)

@@ -17,7 +17,7 @@ from hinge.blocks.survey import survey
 from hinge.models.base import signs
 from hinge.models.blocks.linear import StandIn
 from hinge.models.linear.base import rows_of
-from hinge.models.linear.stochastic_base import JUDGED_TO, Stream
+from hinge.models.linear.stochastic_base import CERTIFICATE_TOL, Stream
 from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.sums import Point, certificate_from_sums
 from hinge.solvers.base import Status
@@ -41,14 +41,16 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
     ended = _epochs(estimator, passes, problems, rate, options, found.rows)
     estimator.n_iter_ = max(estimator.n_iter_, 1)
     estimator._show(stand_in.X.dtype)
-    judged = []
+    certified = []
     for stream, problem in zip(estimator._state, problems):
         w, b = estimator._shown(stream)
         still, zero = problem.zero()
-        judged.append(certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=JUDGED_TO))
+        certified.append(
+            certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=CERTIFICATE_TOL)
+        )
     status = Status.RULE if ended else Status.MAX_ITER
     estimator.certificate_ = with_run(
-        max(judged, key=lambda c: c.error),
+        max(certified, key=lambda c: c.error),
         solver="sgd",
         iterations=estimator.n_iter_,
         seconds=np.nan,

@@ -1,10 +1,10 @@
-"""Probabilities one can believe: a classifier's scores mapped to frequencies on examples it has not been fitted to.
+"""Calibrated probabilities: a classifier's scores mapped to frequencies on examples that were not used to fit it.
 
 Sigmoid      P = 1/(1 + exp(−(a s + b))), by maximum likelihood with Platt's targets
 Isotonic     P = the monotone function of s of least squared error
-Temperature  P = softmax(s/T), one T > 0 of greatest likelihood for all classes; the ranking of classes stays
+Temperature  P = softmax(s/T), one T > 0 of maximum likelihood for all classes; the ranking of classes is unchanged
 
-Several classes are calibrated one against the rest by the first two, and divided by their sum.
+With several classes the first two calibrate each class against the rest, and divide the results by their sum.
 Reference: Platt (1999); Zadrozny & Elkan (2002); Guo et al. (2017).
 """
 
@@ -35,7 +35,7 @@ from hinge.models.routing import Arguments, folds_of, route, router, routing_ena
 Array = NDArray[np.float64]
 
 METHODS = ("sigmoid", "isotonic", "temperature")
-# 1/T lies between these, for scores scaled to at most 1.
+# The bounds of 1/T, for scores scaled to at most 1.
 SHARPNESS = (1e-6, 1e6)
 
 
@@ -51,7 +51,7 @@ class SigmoidMap:
 
 
 class TemperatureMap(Estimator):
-    """P = softmax(β·logits) with the sharpness β = 1/T of greatest likelihood."""
+    """P = softmax(β·logits) with the inverse temperature β = 1/T of maximum likelihood."""
 
     def fit(self, logits: Array, codes: NDArray[np.intp], weight: Array) -> TemperatureMap:
         self.beta_ = fit_sharpness(logits, codes, weight)
@@ -63,10 +63,10 @@ class TemperatureMap(Estimator):
 
 @dataclass(frozen=True)
 class CalibratedPair:
-    """A fitted classifier, and one map per class (or one for two classes, or one temperature) on its scores."""
+    """A fitted classifier, and one map per class (or one for two classes, or one temperature) for its scores."""
 
     estimator: Any
-    columns: NDArray[np.intp]  # where the classifier's classes stand among all
+    columns: NDArray[np.intp]  # positions of the classifier's classes among all classes
     classes: int
     method: str
     calibrators: tuple[Any, ...]
@@ -94,7 +94,7 @@ def softmax(z: Array) -> Array:
 
 
 def scores_of(estimator: Any, X: Any, method: str) -> Array:
-    """What is calibrated: decision values or else probabilities; one column for two classes.
+    """The scores to calibrate: decision values or else probabilities; one column for two classes.
 
     For a temperature they are logits, one column per class: the logarithms of probabilities.
     """
@@ -114,7 +114,7 @@ def scores_of(estimator: Any, X: Any, method: str) -> Array:
 def fit_maps(scores: Array, codes: NDArray[np.intp], weight: Array | None, method: str) -> tuple[Any, ...]:
     """The maps for scores of examples whose classes are numbered as the columns.
 
-    A score is NaN where the classifier did not know the class; its map is fitted without it.
+    A score is NaN if the classifier's training data lacked the class; its map is fitted without it.
     """
     used = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
     scores, codes = scores[used], codes[used]
@@ -135,7 +135,7 @@ def _fit_map(scores: Array, positive: NDArray[np.bool_], weight: Array, method: 
 
 
 def fit_sharpness(logits: Array, codes: NDArray[np.intp], weight: Array) -> float:
-    """1/T > 0 of greatest likelihood. The loss is convex in 1/T, so its slope has one root."""
+    """1/T > 0 of maximum likelihood. The loss is convex in 1/T, so its derivative has one root."""
     logits = logits - logits.max(axis=1, keepdims=True)
     scale = max(float(np.abs(logits).max(initial=0.0)), 1e-300)
     z = logits / scale
@@ -155,7 +155,7 @@ def fit_sharpness(logits: Array, codes: NDArray[np.intp], weight: Array) -> floa
 
 
 class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
-    """Any classifier with calibrated probabilities, learned by cross-validation.
+    """Any classifier with calibrated probabilities, fitted by cross-validation.
 
     Parameters
     ----------
@@ -220,14 +220,14 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """The classifier and the splitter get what they have requested of the arguments of ``fit``."""
+        """Routes to the classifier and the splitter the arguments of ``fit`` that they request."""
         return router(self, estimator=(self._base(), {"fit": "fit"}), splitter=(self.cv, {"fit": "split"}))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CalibratedClassifierCV:
         """Fit classifiers and their maps; a weight of 2 means the same as having the example twice.
 
-        ``fit_params`` go to the ``fit`` of the classifiers (with metadata routing enabled, what they have requested);
-        those with an entry per example are cut to the examples of a fold.
+        ``fit_params`` go to the ``fit`` of the classifiers (with metadata routing enabled, those they request);
+        parameters with an entry per example are restricted to the examples of a fold.
         """
         base = self._base()
         X, y = check_passed_on(self, X, y)
@@ -287,7 +287,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return folds
 
     def _calibrate(self, model: Any, X: Any, codes: NDArray[np.intp], weight: Array | None) -> CalibratedPair:
-        """The map for a fitted classifier, from examples it has not been fitted to."""
+        """The map for a fitted classifier, from examples that were not used to fit it."""
         columns = np.searchsorted(self.classes_, model.classes_)
         known = np.flatnonzero(np.isin(codes, columns))
         X, codes = _safe_indexing(X, known), np.searchsorted(columns, codes[known])
@@ -298,7 +298,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _calibrate_together(
         self, base: Any, fitted: Any, folds: Any, X: Any, y: Any, codes: Any, weight: Array | None, inner: Any
     ) -> CalibratedPair:
-        """One map from the out-of-fold scores of all classifiers, on top of one fitted to everything."""
+        """One map from the out-of-fold scores of all classifiers, applied to one classifier fitted to all examples."""
         scores = None
         for model, (_, test) in zip(fitted, folds):
             part = scores_of(model, _safe_indexing(X, test), self.method)

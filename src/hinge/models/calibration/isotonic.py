@@ -79,7 +79,7 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
     array([2.5 , 3.25])
     """
 
-    # Metadata routing looks at signatures; transform takes no metadata.
+    # Metadata routing inspects signatures; transform takes no metadata.
     __metadata_request__predict = {"T": "__unused__"}  # noqa: RUF012
     __metadata_request__transform = {"T": "__unused__"}  # noqa: RUF012
 
@@ -116,14 +116,14 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
         w = np.ones(len(used)) if weights is None else weights[used]
         x, y = x[used].astype(np.float64), y[used].astype(np.float64)
         self.increasing_ = _rises(x, y) if self.increasing == "auto" else bool(self.increasing)
-        # Equal inputs have one value: their weighted mean stands for them.
+        # Equal inputs are merged into their weighted mean.
         values, place = np.unique(x, return_inverse=True)
         total = np.bincount(place, w)
         mean = np.bincount(place, w * y) / total
         f = isotonic_regression(
             mean, sample_weight=total, y_min=self.y_min, y_max=self.y_max, increasing=self.increasing_
         )
-        # Inside a constant piece only the ends matter.
+        # Of a constant piece only the ends are kept.
         kept = np.ones(len(f), dtype=bool)
         kept[1:-1] = (f[1:-1] != f[:-2]) | (f[1:-1] != f[2:])
         self.X_min_, self.X_max_ = float(values[0]), float(values[-1])
@@ -151,7 +151,7 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, Estimator):
 
 
 def _interpolate(x: Array, at: Array, values: Array) -> Array:
-    """Straight lines between points, also where they are so close that the slope overflows."""
+    """Linear interpolation, also between points so close that the slope overflows."""
     f = np.interp(x, at, values)
     steep = np.flatnonzero(~np.isfinite(f))
     if steep.size and np.all(np.isfinite(values)):
@@ -171,7 +171,7 @@ def _one_feature(X: Any, reset: Any = None) -> Array:
 
 
 def _rises(x: Array, y: Array) -> bool:
-    """The sign of Spearman's correlation; warns where it could as well be the other."""
+    """The sign of Spearman's correlation; warns if the sign is uncertain."""
     if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         return True
     rho = float(scipy.stats.spearmanr(x, y).statistic)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None = None) -> tuple[float, float]:
-    """Slope a and offset b. An example with a soft target counts for both labels, in parts."""
+    """Slope a and offset b. An example with a soft target contributes to both labels, in proportion."""
     weight = np.ones(len(scores)) if weight is None else weight
     plus, minus = float(weight[positive].sum()), float(weight[~positive].sum())
     soft = np.where(positive, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))

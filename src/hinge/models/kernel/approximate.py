@@ -21,12 +21,12 @@ from hinge.problem.kernels.algebra import Scaled
 
 Array = NDArray[np.float64]
 
-# Eigenvalues below −this times the largest are no rounding errors.
+# Eigenvalues below minus this times the largest are not rounding errors.
 NEGATIVE = 1e-6
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    """Features φ(x) = K_mm^{−½} k(centres, x), whose inner products are the best the span of m centres can do.
+    """Features φ(x) = K_mm^{−½} k(centres, x), whose inner products are optimal in the span of m centres.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         return tags
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
-        """Draw frequencies; of X only the number of features (and the scale, for gamma="scale") matters."""
+        """Draw frequencies; only the number of features of X (and its scale, for gamma="scale") matters."""
         check_indices(X)
         X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
         kernel = named_kernel(self.kernel, self.gamma, 3, 1.0).resolve(X)
@@ -236,7 +236,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 
 def _check_width(map_: Any, matrix: str) -> None:
-    """A map read from a file: as many names of features as its matrix has columns."""
+    """Checks a map read from a file: as many feature names as its matrix has columns."""
     if hasattr(map_, matrix) and map_._n_features_out != np.shape(getattr(map_, matrix))[-1]:
         raise ValueError(f"it holds a {type(map_).__name__} whose number of features does not fit its {matrix}.")
 

@@ -4,11 +4,11 @@ Problem     min_{α, b}  Σ cᵢ ℓ(yᵢ, zᵢ) + (λ/2) α'K_mm α,    z = K_n
 Variables   β = Tα with K_mm = T'T, so that the penalty is (λ/2)‖β‖² and the scores are Φβ + b, Φ = K_nm T⁻¹
 Method      Newton; each step solves (Φ'DΦ + λ)δ = −g by conjugate gradients, D = diag(cᵢ ℓ''ᵢ), preconditioned by the
             same matrix with the m centres in place of the n examples. Squared loss needs one step.
-            K_nm is used in blocks, kept in single precision as far as the cache allows and made anew beyond.
-Certificate With u = ℓ'(z) that sums to zero, weak duality gives the gap ‖λβ + Φ'(c∘u)‖² / 2λ: exact, no estimate.
+            K_nm is used in blocks, cached in single precision as far as the cache allows and recomputed beyond.
+Certificate With u = ℓ'(z) that sums to zero, weak duality gives the gap ‖λβ + Φ'(c∘u)‖² / 2λ exactly.
 Reference   Rudi, Carratino & Rosasco (2017), FALKON; Marteau-Ferey, Bach & Rudi (2019) for other losses.
 
-Where blocks are made and multiplied (``CentreBlocks``) is the one place another device would have to take over.
+``CentreBlocks`` computes and multiplies the blocks; only this class would differ on another device.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hinge.solvers.base import Record, Status
 
 Array = NDArray[np.float64]
 
-# Rounding of single precision: added to the diagonal of K_mm, relative to its size, so that it can be factored.
+# Relative to the size of K_mm, added to its diagonal so that it can be factored: the rounding of single precision.
 JITTER = 1e-7
 NEWTON_STEPS = 50
 CG_STEPS = 200
@@ -46,7 +46,7 @@ ROWS = 8192
 
 
 class CentreBlocks:
-    """K_nm between examples and centres: products with it and with its transpose, a block of rows at a time."""
+    """K_nm between examples and centres, and products with it and its transpose, a block of rows at a time."""
 
     def __init__(self, kernel: Kernel, X: Any, centres: Any, cache_bytes: float) -> None:
         self.n, self.m = evaluate.length(X), evaluate.length(centres)
@@ -73,7 +73,7 @@ class CentreBlocks:
             parts.append(core.kernel_scores(self.program, self.rest, self.centres, v[:, None])[:, 0])
         return np.concatenate(parts)
 
-    def pull(self, u: Array) -> Array:
+    def adjoint(self, u: Array) -> Array:
         """K_nm' u."""
         kept = len(self.kept)
         total = np.zeros(self.m) if self.design is None else self.design.rmatmul(u[:kept])
@@ -113,7 +113,7 @@ def fit_centres(kernel: Kernel, space: RKHS, task: Task) -> Fit:
     blocks = CentreBlocks(kernel, task.X, centres, 1e6 * space.cache_size)
     K = kernel(evaluate.spread(centres).astype(np.float64) if not scipy.sparse.issparse(centres) else centres)
     size = float(np.trace(K)) / m or 1.0
-    # Centres that coincide make K singular: they are told apart by what rounding would add anyway.
+    # Centres that coincide make K singular: a jitter of the size of rounding makes it regular.
     T, info = scipy.linalg.lapack.dpotrf(K.astype(np.float64) + JITTER * size * np.eye(m), lower=0, clean=1)
     if info:
         raise ValueError(
@@ -142,7 +142,7 @@ def _refuse(kernel: Kernel, space: RKHS, task: Task) -> None:
 
 
 class _Newton:
-    """Newton's method in β and b; see the head of this file."""
+    """Newton's method in β and b; see the module docstring."""
 
     def __init__(
         self, blocks: CentreBlocks, T: Array, task: Task, c: Array, c_centres: Array, chosen: Any, bias: bool
@@ -154,9 +154,9 @@ class _Newton:
         self.iterations = 0
         self.stopped = False
 
-    def _features_pull(self, u: Array) -> Array:
+    def _adjoint(self, u: Array) -> Array:
         """Φ'u."""
-        return scipy.linalg.solve_triangular(self.T, self.blocks.pull(u), trans="T")
+        return scipy.linalg.solve_triangular(self.T, self.blocks.adjoint(u), trans="T")
 
     def _features_times(self, beta: Array) -> Array:
         return self.blocks.times(scipy.linalg.solve_triangular(self.T, beta))
@@ -175,13 +175,13 @@ class _Newton:
         while True:
             b = self._shift(z)
             risk, cu = self.loss.gradient(self.y, z + b, self.c)
-            g = self._features_pull(cu) + self.lam * beta
+            g = self._adjoint(cu) + self.lam * beta
             primal = risk + 0.5 * self.lam * float(beta @ beta)
             gap = float(g @ g) / (2.0 * self.lam)
             require_no_overflow(primal, gap)
             if gap <= self.task.tol * abs(primal) or self.iterations >= limit:
                 break
-            # A quadratic is solved at once: as exactly as the gap asks for.
+            # A quadratic is solved in one step, to the accuracy that the gap requires.
             if isinstance(self.task.loss, Squared):
                 accuracy = 0.3 * np.sqrt(self.task.tol * abs(primal) / gap)
             step = self._direction(z + b, g, accuracy)
@@ -195,11 +195,11 @@ class _Newton:
             if not moved:
                 break
             if self.stopped:
-                limit = self.iterations  # the gap is still to be computed
+                limit = self.iterations  # the gap has not been computed yet
         short = Status.STOPPED if self.stopped else Status.MAX_ITER
         status = Status.CONVERGED if gap <= self.task.tol * abs(primal) else short
         certificate = centres_certificate(
-            self.loss, self.y, self.c, self._features_times, self._features_pull, beta, b, self.lam, tol=self.task.tol,
+            self.loss, self.y, self.c, self._features_times, self._adjoint, beta, b, self.lam, tol=self.task.tol,
             solver="preconditioned conjugate gradients", iterations=self.iterations,
             seconds=time.perf_counter() - began, status=status.value,
         )  # fmt: skip
@@ -217,7 +217,7 @@ class _Newton:
         return beta, z, False
 
     def _direction(self, z: Array, g: Array, accuracy: float) -> Array:
-        """δ with (Φ'DΦ + λ)δ ≈ −g, the bias eliminated by a column of its own."""
+        """δ with (Φ'DΦ + λ)δ ≈ −g, with the bias as an additional column."""
         D = self.c * self.task.loss.hessian(self.y, z)
         solve = self._preconditioner(D)
 
@@ -231,7 +231,7 @@ class _Newton:
         return conjugate_gradients(apply, solve, np.append(-g, 0.0), accuracy, CG_STEPS)[:-1]
 
     def _preconditioner(self, D: Array) -> Callable[[Array], Array]:
-        """The inverse of the matrix one gets from the centres alone, scaled up to all examples."""
+        """The inverse of the matrix of the centres alone, scaled to all examples."""
         at = D[self.chosen]
         share = float(D.sum()) / max(float(at.sum()), 1e-300)
         rows = np.vstack([self.T, np.full(self.blocks.m, float(self.with_bias))])  # features of the centres: columns

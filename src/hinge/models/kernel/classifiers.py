@@ -40,14 +40,14 @@ Array = NDArray[np.float64]
 
 
 class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, KernelEstimator):
-    """Tags, labels and scores; one function per class for several classes."""
+    """Base class: tags, labels and scores; one function per class for several classes."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "random_state"),
     }
 
     def _tasks(self, codes: NDArray[np.int64]) -> list[Array]:
-        """The −1/+1 labels of each function to be learned."""
+        """The −1/+1 labels of each function to fit."""
         k = len(self.classes_)
         return [signs(codes)] if k == 2 else [signs(codes == c) for c in range(k)]
 
@@ -65,7 +65,7 @@ class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, KernelEstimator):
 
 
 class KernelLogisticRegression(_KernelClassifier):
-    """Logistic regression in the space of a kernel.
+    """Logistic regression in a reproducing kernel Hilbert space.
 
     Minimises  C Σ sᵢ log(1 + exp(−yᵢ(f(xᵢ) + b))) + ½‖f‖²  over f in the space of the kernel, bias unpenalised;
     one function per class against the rest if there are more than two classes.
@@ -132,7 +132,7 @@ class KernelLogisticRegression(_KernelClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
-        """Learn from labelled examples."""
+        """Fit to labelled examples."""
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         self.kernel_ = self._kernel().resolve(X, weights)
@@ -166,12 +166,12 @@ class KernelLogisticRegression(_KernelClassifier):
 
 
 class KernelPerceptron(_KernelClassifier):
-    """The perceptron in the space of a kernel.
+    """The perceptron in a reproducing kernel Hilbert space.
 
-    Goes through the examples; on a mistake, y·f(x) ≤ 0, adds s·y·k(x, ·) to f. No bias. If some g of norm 1 has
+    Processes the examples; on a mistake, y·f(x) ≤ 0, adds s·y·k(x, ·) to f. No bias. If some g of norm 1 has
     y·g(x) ≥ γ everywhere and k(x, x) ≤ R², there are at most (R/γ)² mistakes in total (times (s_max/s_min)² with
     weights). The weight s of an example (``sample_weight``; 1 by default) scales its steps, as in :class:`Perceptron`:
-    weight zero is as good as absent, weight two one step of double length.
+    weight zero means absent, weight two is one step of double length.
 
     Parameters
     ----------
@@ -222,11 +222,11 @@ class KernelPerceptron(_KernelClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    weights_mean = "step"
+    weight_semantics = "step"
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelPerceptron:
-        """Learn from labelled examples, in their order; weights scale the steps."""
+        """Fit to labelled examples, in their order; weights scale the steps."""
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight)
         codes = code_labels(self, y)
         steps = np.ones(len(codes)) if weights is None else weights
@@ -245,7 +245,7 @@ class KernelPerceptron(_KernelClassifier):
         return self
 
     def _resolve(self, X: Any, steps: Array) -> Kernel:
-        """The kernel with its scale, to which an example of weight zero contributes no rounding either."""
+        """The kernel with its scale, computed without the examples of weight zero."""
         present, kernel = np.flatnonzero(steps), self._kernel()
         weights = None if np.all(steps[present] == 1) else steps[present]
         return kernel if is_precomputed(kernel) else kernel.resolve(take(kernel, X, present), weights)
@@ -273,7 +273,7 @@ class KernelPerceptron(_KernelClassifier):
 
 
 class _Rows:
-    """Rows of the kernel matrix: all of them if they are few, else a block at a time when first needed."""
+    """Rows of the kernel matrix: all of them if they are few, otherwise a block at a time when first used."""
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
         self.kernel, self.X = kernel, X

@@ -1,4 +1,4 @@
-"""What kernel machines share: naming kernels, checking inputs, and functions f(x) = Σ αⱼ k(xⱼ, x) + b."""
+"""The common part of kernel machines: kernels by name, input checks, and functions f(x) = Σ αⱼ k(xⱼ, x) + b."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from hinge.problem.kernels.translate import is_foreign, translate
 
 Array = NDArray[np.float64]
 
-# Rows of a kernel matrix made in Python at a time.
+# Rows of a kernel matrix computed in Python at a time.
 BLOCK_ROWS = 512
 
 
@@ -47,7 +47,7 @@ def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel
     if not isinstance(kernel, str):
         return as_kernel(kernel)
     if gamma is None:
-        gamma = "auto"  # 1/d, as scikit-learn's kernel ridge has it
+        gamma = "auto"  # 1/d, as in scikit-learn's kernel ridge
     known: dict[str, Any] = {
         "linear": LinearKernel,
         "rbf": lambda: RBF(gamma=gamma),
@@ -66,7 +66,7 @@ def named_kernel(kernel: Any, gamma: Any, degree: float, coef0: float) -> Kernel
 
 
 def with_parameters(kernel: Any, parameters: dict[str, Any] | None) -> Any:
-    """A function that stands for a kernel, with its further arguments; anything else as it is."""
+    """A function used as a kernel, with its further arguments; any other kernel is unchanged."""
     if not parameters:
         return kernel
     if isinstance(kernel, str | Kernel) or not callable(kernel):
@@ -90,7 +90,7 @@ def takes_objects(kernel: Any) -> bool:
 def check_kernel_fit(
     estimator: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any = None, **options: Any
 ) -> tuple[Any, NDArray[Any], Array | None]:
-    """X, y and weights as a kernel machine wants them; square for precomputed kernels, objects for string kernels."""
+    """X, y and weights for a kernel machine: square for precomputed kernels, objects for string kernels."""
     if takes_objects(kernel):
         return check_objects(estimator, X, y, sample_weight, multi_output=options.get("multi_output", False))
     check_indices(X)
@@ -100,7 +100,7 @@ def check_kernel_fit(
 
 
 def check_kernel_inputs(estimator: Any, kernel: Kernel, X: Any, sample_weight: Any = None) -> tuple[Any, Array | None]:
-    """X and weights, where there are no targets."""
+    """X and weights, if there are no targets."""
     if takes_objects(kernel):
         X = evaluate.objects(X)
         estimator.n_features_in_ = 1
@@ -120,7 +120,7 @@ def _square_if_precomputed(kernel: Kernel, X: Any) -> Any:
 
 
 def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
-    """X for prediction, checked against what the estimator was fitted on."""
+    """X for prediction, checked against the training data of the estimator."""
     if takes_objects(kernel):
         return evaluate.objects(X)
     check_indices(X)
@@ -132,16 +132,16 @@ def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
 class Expansion:
     """f(x) = Σ_j α_j k(x_j, x) + b over the support points x_j, with one column of α per output.
 
-    Prediction goes through blocks of the kernel: the whole matrix is never held.
+    Prediction computes the kernel in blocks: the full matrix is never in memory.
     """
 
     kernel: Kernel
-    points: Any  # for precomputed kernels, the columns that matter
+    points: Any  # for precomputed kernels, the indices of the support columns
     coefficients: Array  # (support points) or (support points, outputs)
     bias: Any
 
     def _check_loaded(self) -> None:
-        """An expansion read from a file: one row of coefficients per point, and numbers."""
+        """Checks an expansion read from a file: one row of finite coefficients per point."""
         shape = np.shape(self.coefficients)
         sound = isinstance(self.kernel, Kernel) and getattr(self.coefficients, "dtype", None) == np.float64
         if not sound or len(shape) not in (1, 2) or evaluate.length(self.points) != shape[0]:
@@ -180,7 +180,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class PairExpansion(Expansion):
-    """One function for every pair of classes. The points stand class by class, and have a part in the pairs of theirs.
+    """One function for every pair of classes. The points are ordered by class; each is used in the pairs of its class.
 
     A point of class c has k − 1 coefficients, against the other classes in order.
     """
@@ -190,8 +190,8 @@ class PairExpansion(Expansion):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         sizes, shape = np.asarray(self.sizes), np.shape(self.coefficients)
-        whole = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(np.all(sizes >= 0))
-        if not whole or len(shape) != 2 or sizes.sum() != shape[0] or shape[1] != len(sizes) - 1:
+        are_counts = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(np.all(sizes >= 0))
+        if not are_counts or len(shape) != 2 or sizes.sum() != shape[0] or shape[1] != len(sizes) - 1:
             raise ValueError("it holds a kernel expansion whose classes do not fit its coefficients.")
 
     @property
@@ -209,7 +209,7 @@ class PairExpansion(Expansion):
 
 
 def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
-    """Both sets shifted to the mean of the points, where that changes nothing but the rounding."""
+    """Both sets shifted to the mean of the points, if that changes nothing but the rounding."""
     if not kernel.stationary or scipy.sparse.issparse(X) or scipy.sparse.issparse(points):
         return X, points
     centre = points.mean(axis=0)
@@ -217,12 +217,12 @@ def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
 
 
 def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:
-    """The support points of an expansion: rows of X, or the numbers of columns for precomputed kernels."""
+    """The support points of an expansion: rows of X, or indices of columns for precomputed kernels."""
     return which if isinstance(kernel, Precomputed) else X[which]
 
 
 class KernelEstimator(Estimator):
-    """Base class of estimators with a kernel: its parameters, the kernel they name, and the inputs it takes."""
+    """Base class of estimators with a kernel: its parameters, the kernel they name, and input checks."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [one_of(*NAMES), Kernel, callable],

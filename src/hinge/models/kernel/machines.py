@@ -1,4 +1,4 @@
-"""Which examples meet in which machine of a support vector classifier of several classes."""
+"""The assignment of examples to the machines of a support vector classifier of several classes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Machines:
     """One machine per pair of classes, or per class against the rest: row m of every table is machine m."""
 
     classes: NDArray[np.int64]  # (machines, 2): the positive class and the negative one, −1 for all the others
-    order: NDArray[np.int64]  # the examples, class after class where there are pairs
-    at: NDArray[np.int64]  # (machines, examples): places in that order; filled up with zeros
+    order: NDArray[np.int64]  # the examples, sorted by class if there is a machine per pair
+    at: NDArray[np.int64]  # (machines, examples): positions in that order, padded with zeros
     lengths: NDArray[np.int64]
-    signs: Array  # +1 for examples of the positive class, and where there is none; −1 for the others
+    signs: Array  # +1 for examples of the positive class, and for padding; −1 for the others
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], k: int, multi_class: str) -> Machines:
@@ -48,12 +48,12 @@ class Machines:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """The numbers of the examples in every machine."""
+        """The indices of the examples in every machine."""
         return self.order[self.at]
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Which entries are no filling."""
+        """Which entries are not padding."""
         return np.arange(self.at.shape[1]) < self.lengths[:, None]
 
     def part(self, m: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Support vector machines with a bound ν on the fraction of errors in place of a cost of errors."""
+"""Support vector machines with a bound ν on the fraction of errors instead of a cost of errors."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from hinge.solvers.decomposition_many import Solutions
 
 Array = NDArray[np.float64]
 
-# Scores in single precision differ by about this fraction.
+# Scores in single precision have about this relative error.
 ROUNDING = 1e-6
-# C, in units of 1/k(x, x), where ν asks for more than any C can give.
+# The C to use, in units of 1/k(x, x), if no C achieves the fraction ν.
 LARGEST_COST = 1e4
 
 
@@ -41,8 +41,8 @@ class NuSVC(SupportVectorClassifier):
 
     Minimises  ½‖f‖² − νSρ + Σ sᵢ max(0, ρ − yᵢ(f(xᵢ) + b))  over f in the space of the kernel, b and ρ, with y = ±1
     and S = Σ sᵢ. At most a fraction ν of the examples lies within the margin, and at least a fraction ν are support
-    vectors. What is shown is f/ρ and b/ρ: the machine that ``SVC`` finds with C = 1/ρ. If no function of the kernel has
-    a margin with so few errors (the optimum is f = 0, ρ = 0), a warning says so, and C is large instead.
+    vectors. The attributes hold f/ρ and b/ρ: the machine that ``SVC`` finds with C = 1/ρ. If no function of the kernel
+    has a margin with so few errors (the optimum is f = 0, ρ = 0), a warning is issued, and C is large instead.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class NuSVC(SupportVectorClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
-        """Learn from labelled examples; a weight of 2 means the same as having an example twice."""
+        """Fit to labelled examples; a weight of 2 means the same as having an example twice."""
         self.rho_ = self._fit(X, y, sample_weight)
         return self
 
@@ -157,7 +157,7 @@ class NuSVC(SupportVectorClassifier):
 
 
 class NuSVR(RegressorMixin, SupportVectorMachine):
-    """Support vector regression that finds the width of its tube from the fraction of points outside.
+    """Support vector regression that determines the width of its tube from the fraction of points outside.
 
     Minimises  ½‖f‖² + C(νSε + Σ sᵢ max(0, |yᵢ − f(xᵢ) − b| − ε))  over f in the space of the kernel, b and ε, with
     S = Σ sᵢ. At most a fraction ν of the examples lies outside the tube, and at least a fraction ν are support vectors.
@@ -217,7 +217,7 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
-        """Learn from examples; a weight of 2 means the same as having an example twice."""
+        """Fit to examples; a weight of 2 means the same as having an example twice."""
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
         require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)
@@ -237,8 +237,8 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
 def _lowest_on_boundary(solution: DualSolution, upper: Array) -> float:
     """ρ: the score of multipliers inside their bounds.
 
-    They lie on the boundary but for rounding; the lowest of them, and a little less, keeps all of them in the region
-    however they are rounded, so that those outside are the ones that ν bounds.
+    They lie on the boundary up to rounding; the lowest score, minus a margin, keeps all of them in the region despite
+    rounding, so that the examples outside are those that ν bounds.
     """
     free = (solution.alpha > 0) & (solution.alpha < upper)
     if not np.any(free):
@@ -248,7 +248,7 @@ def _lowest_on_boundary(solution: DualSolution, upper: Array) -> float:
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
-    """A region that holds all but a fraction of the examples.
+    """A region that contains all but a fraction of the examples.
 
     Minimises  ½‖f‖² − νSρ + Σ sᵢ max(0, ρ − f(xᵢ))  over f in the space of the kernel and ρ, with S = Σ sᵢ. The region
     is f(x) ≥ ρ. At most a fraction ν of the examples is outside, and at least a fraction ν are support vectors.
@@ -302,7 +302,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
-        """Learn from examples without labels; a weight of 2 means the same as having an example twice."""
+        """Fit to examples without labels; a weight of 2 means the same as having an example twice."""
         X, weights = check_kernel_inputs(self, self._kernel(), X, sample_weight)
         self.kernel_ = self._kernel().resolve(X, weights)
         upper = ones_or(weights, X.shape[0])

@@ -1,4 +1,4 @@
-"""Kernel ridge regression: closed form, exact leave-one-out, a whole path from one eigendecomposition."""
+"""Kernel ridge regression: closed form, exact leave-one-out, a path of penalties from one eigendecomposition."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Array = NDArray[np.float64]
 
 # Eigenvalues below this fraction of the largest, times n, are rounding errors.
 RANK_TOLERANCE = 1e-15
-# Of the certificate: direct methods take none.
+# The tolerance of the certificate; direct methods have none.
 TOLERANCE = 1e-6
-# Kernel values whose products do not overflow.
+# Kernel values up to this have products that do not overflow.
 LARGEST = 1e150
 OVERFLOW = "The kernel matrix is not finite: X has values so large that products overflow; rescale them."
 
@@ -60,15 +60,15 @@ class RidgePath:
 
     @property
     def best(self) -> int:
-        """Which penalty has the smallest leave-one-out error."""
+        """The index of the penalty with the smallest leave-one-out error."""
         return int(np.argmin(self.loo_error))
 
 
 def ridge_path(K: Array, y: Array, alphas: Any, weights: Array | None = None, *, definite: bool = True) -> RidgePath:
     """Solve (K + αS⁻¹)c = y for every α from one eigendecomposition of S^½ K S^½.
 
-    The residual at example i of the function learned without it is cᵢ / [(K + αS⁻¹)⁻¹]ᵢᵢ: no refitting. Without
-    ``definite`` negative eigenvalues are no rounding errors.
+    The residual at example i of the function fitted without it is cᵢ / [(K + αS⁻¹)⁻¹]ᵢᵢ: no refitting. With
+    ``definite=False`` negative eigenvalues are not treated as rounding errors.
     """
     alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     _refuse_overflow(K)
@@ -92,7 +92,7 @@ def ridge_path(K: Array, y: Array, alphas: Any, weights: Array | None = None, *,
 
 
 def inverse_values(values: Array, alpha: float) -> Array:
-    """1/(λ + α); zero where that is rounding, for the solution of least norm."""
+    """1/(λ + α); zero where the denominator is rounding, for the solution of least norm."""
     shifted = values + alpha
     lost = np.abs(shifted) <= RANK_TOLERANCE * len(values) * np.abs(values).max(initial=0.0)
     return np.where(lost, 0.0, 1.0 / np.where(lost, 1.0, shifted))
@@ -178,7 +178,7 @@ class KernelRidge(RegressorMixin, KernelEstimator):
         self.loo = loo
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
-        """Learn from examples; a weight of 2 means the same as having an example twice."""
+        """Fit to examples; a weight of 2 means the same as having an example twice."""
         began = time.perf_counter()
         function = with_parameters(self.kernel, self.kernel_params)
         kernel = named_kernel(function, self.gamma, self.degree, self.coef0)
@@ -202,11 +202,11 @@ class KernelRidge(RegressorMixin, KernelEstimator):
         provable = eigenvalues is Definiteness.PROVEN and solution.exact and np.all(np.asarray(alphas) > 0)
         posed = targets, solution.coefficients, self.alpha_, weights
         if provable:
-            judged = ridge_certificate(solution.fitted, *posed, tol=TOLERANCE)
+            certified = ridge_certificate(solution.fitted, *posed, tol=TOLERANCE)
         else:
-            judged = ridge_residual(full_gram(self.kernel_, X), *posed, tol=TOLERANCE)
+            certified = ridge_residual(full_gram(self.kernel_, X), *posed, tol=TOLERANCE)
         self.certificate_ = with_run(
-            judged, solver="cholesky" if provable else "eigendecomposition", iterations=1,
+            certified, solver="cholesky" if provable else "eigendecomposition", iterations=1,
             seconds=time.perf_counter() - began, status=Status.CONVERGED.value,
         )  # fmt: skip
         self.dual_coef_ = solution.coefficients
@@ -216,7 +216,7 @@ class KernelRidge(RegressorMixin, KernelEstimator):
         return self
 
     def _check_alphas(self, y: Array) -> Any:
-        """The penalty, one per target, or those to choose from."""
+        """The penalty, one per target, or the candidates to choose from."""
         name = "alpha" if self.alphas is None else "alphas"
         values = np.asarray(getattr(self, name), dtype=np.float64)
         if self.alphas is not None:
@@ -254,16 +254,16 @@ class RidgeSolution:
 def solve_ridge(
     K: Array, y: Array, alpha: Any, weights: Array | None, loo: bool, definite: bool = True
 ) -> RidgeSolution:
-    """(K + αS⁻¹)c = y by Cholesky's factor; by eigenvalues where there is none, or α differs by target.
+    """(K + αS⁻¹)c = y by a Cholesky factor; by eigenvalues if there is none, or if α differs by target.
 
-    Overwrites one half of K.
+    Overwrites one triangle of K.
     """
     n = len(K)
     if np.ndim(alpha) == 0 and alpha > 0:
         found = _by_cholesky(K, y, float(alpha), weights, loo)
         if found is not None:
             return found
-        lower = np.tril(K, -1)  # what is left of K
+        lower = np.tril(K, -1)  # the triangle of K that is not overwritten
         K = lower + lower.T + np.diag(np.diagonal(K))
     root = np.ones(n) if weights is None else np.sqrt(weights)
     _refuse_overflow(K)
@@ -279,7 +279,7 @@ def solve_ridge(
         u = vectors @ (inverse * (vectors.T @ (targets[:, j] * root)))
         coefficients[:, j] = root * u
         diagonal = np.square(vectors[used]) @ inverse
-        # Where nothing else determines f(x_i), it is zero without example i.
+        # If no other example determines f(x_i), it is zero without example i.
         known = np.abs(diagonal) > RANK_TOLERANCE * np.abs(inverse).max(initial=0.0)
         left = np.divide(u[used], root[used] * diagonal, out=np.zeros(int(used.sum())), where=known)
         residuals[used, j] = left
@@ -292,7 +292,7 @@ def solve_ridge(
 
 
 def _by_cholesky(K: Array, y: Array, alpha: float, weights: Array | None, loo: bool) -> RidgeSolution | None:
-    """None if K + αS⁻¹ has no Cholesky factor; the strict lower half and the diagonal of K are left as they are."""
+    """None if K + αS⁻¹ has no Cholesky factor; the strict lower triangle and the diagonal of K are unchanged."""
     n = len(K)
     root = np.ones(n) if weights is None else np.sqrt(weights)
     diagonal = K.diagonal().copy()
@@ -313,7 +313,7 @@ def _by_cholesky(K: Array, y: Array, alpha: float, weights: Array | None, loo: b
     factor, u = G, u.T
     coefficients = root[:, None] * u
     if weights is None:
-        # The factor is in the lower half; the upper half still holds K, but for the diagonal.
+        # The factor is in the lower triangle; the strict upper triangle still holds K.
         upper = factor
         saved = factor.diagonal().copy()
         upper[np.arange(n), np.arange(n)] = diagonal

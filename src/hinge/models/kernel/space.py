@@ -3,12 +3,12 @@
     min_f  Σ cᵢ ℓ(yᵢ, f(xᵢ) + b) + Ω(‖f‖)    has a solution    f = Σⱼ αⱼ k(xⱼ, ·),    ‖f‖² = α'Kα
 
 With K = ΦΦ' (a Cholesky factor with pivots, r columns) this is the linear problem in w = Φ'α: scores Φw, ‖f‖ = ‖w‖.
-Any linear solver does it, and its certificate is the certificate of f. Losses whose dual is that of a support vector
-machine go to the decomposition solver instead. With ``centres`` f is an expansion over that many examples only
+Any linear solver minimises it, and its certificate is the certificate of f. Losses whose dual is that of a support
+vector machine use the decomposition solver instead. With ``centres`` f is an expansion over that many examples only
 (Nyström): see ``hinge.models.kernel.centres``.
 
 A matrix with negative eigenvalues has no factor Φ. It is clipped: with K = VΛV', Φ = V₊Λ₊^½ over the positive
-eigenvalues and α = V₊Λ₊^−½ w, so that Kα = Φw and α'Kα = ‖w‖². That is a problem of its own, so the certificate is its
+eigenvalues and α = V₊Λ₊^−½ w, so that Kα = Φw and α'Kα = ‖w‖². This is a different problem, so the certificate is its
 stationarity residual, never a gap.
 """
 
@@ -38,11 +38,11 @@ Array = NDArray[np.float64]
 
 # Pivots below this fraction of the largest diagonal entry are rounding errors.
 RANK_TOLERANCE = 1e-13
-# No gap is smaller, relative to the objective.
+# The smallest gap that is reported, relative to the objective.
 ROUNDING = 1e-14
-# A factor that is further than this fraction of ‖Kv‖ from K, in the direction of random v, is none of K.
+# Φ is not a factor of K if ΦΦ'v differs from Kv by more than this fraction of ‖Kv‖ for random v.
 NO_FACTOR = 1e-6
-# Cache of the decomposition solver when it works for the learner.
+# The cache of the decomposition solver within the learner.
 CACHE_BYTES = 5e8
 
 
@@ -75,7 +75,7 @@ class Factor:
 
 
 def factor_gram(kernel: Kernel, K: Array) -> Factor:
-    """K = ΦΦ', or the part of K with positive eigenvalues where it has negative ones."""
+    """K = ΦΦ', or the part of K with positive eigenvalues if it has negative ones."""
     phi, pivots = pivoted_cholesky(K)
     if not kernel.psd and (definiteness(kernel, None, K) is Definiteness.INDEFINITE or not _is_factor(phi, K)):
         values, vectors = scipy.linalg.eigh(K)
@@ -87,21 +87,21 @@ def factor_gram(kernel: Kernel, K: Array) -> Factor:
 
 
 def _nonempty(factor: Factor, n: int) -> Factor:
-    """A matrix without positive eigenvalues has no features: one that is zero stands for none."""
+    """A matrix without positive eigenvalues has no features: a single zero feature represents it."""
     if factor.phi.shape[1]:
         return factor
     return replace(factor, phi=np.zeros((n, 1)), support=np.zeros(0, dtype=np.int64), back=np.zeros((0, 1)))
 
 
 def _is_factor(phi: Array, K: Array) -> bool:
-    """Whether ΦΦ'v = Kv for a few random v: if so, K is positive semidefinite, being equal to ΦΦ' almost surely."""
+    """Whether ΦΦ'v = Kv for a few random v: if so, K is almost surely equal to ΦΦ' and positive semidefinite."""
     v = np.random.default_rng(0).normal(size=(len(K), 2))
     wanted = K @ v
     return bool(np.linalg.norm(phi @ (phi.T @ v) - wanted) <= NO_FACTOR * np.linalg.norm(wanted))
 
 
 def check_norm_penalty(penalty: Penalty) -> None:
-    """Only penalties of ‖f‖ make sense in a space of functions."""
+    """Only penalties of ‖f‖ are defined in a space of functions."""
     plain = isinstance(penalty, NoPenalty | L2Ball) or (
         isinstance(penalty, L2)
         and getattr(penalty, "weights", None) is None
@@ -171,7 +171,7 @@ def _by_features(kernel: Kernel, space: RKHS, task: Task) -> Fit:
         factor.phi, task.y, task.loss, task.penalty,
         sample_weight=task.sample_weight, fit_intercept=space.fit_intercept, classes=task.classes,
     )  # fmt: skip
-    # A gap of tol² is a gradient of about tol.
+    # A gap of tol² corresponds to a gradient of about tol.
     tol = max(task.tol**2, ROUNDING) if factor.clipped else task.tol
     result = solve(
         objective, solver=task.solver, tol=tol, max_iter=task.max_iter, random_state=task.random_state,

@@ -35,16 +35,16 @@ from hinge.solvers.decomposition_many import Solutions, solve_duals
 Array = NDArray[np.float64]
 
 FOLDS = 5
-# From this many machines on, of at most so many examples each, they are solved together.
+# From this many machines on, of at most this many examples each, they are solved together.
 MANY_MACHINES = 15
 SMALL_MACHINE = 512
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
-    """Labels, machines, votes and probabilities; a subclass fits one machine."""
+    """Base class: labels, machines, votes and probabilities; a subclass fits one machine."""
 
     def _dual(self, y: Array, weights: Array, factors: Array) -> Dual:
-        """The problem of one machine for labels −1/+1, with weights of examples and factors on C; of several, in rows."""
+        """The problem of one machine for labels −1/+1, with weights and factors of C; several are stacked in rows."""
         raise NotImplementedError
 
     def _fit_machine(self, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
@@ -53,7 +53,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._finish(solution, X, y, weights, factors)
 
     def _finish(self, solution: DualSolution, X: Any, y: Array, weights: Array, factors: Array) -> DualSolution:
-        """What is shown, from the solution of the dual."""
+        """The solution to report, from that of the dual; a hook for subclasses that rescale it."""
         return solution
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Array:
@@ -68,7 +68,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return rho
 
     def _set_class_weights(self, y: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
-        """Factors on C per class; classes without any weight are refused."""
+        """Factors of C per class; raises an error for classes without any weight."""
         if weights is not None:
             lost = [c for k, c in enumerate(self.classes_) if not np.any(weights[codes == k] > 0)]
             if lost:
@@ -115,25 +115,25 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.n_iter_ = np.maximum(1, steps)
         square = np.where(
             square < 0, 0.0 if self.certificate_.kind == "gap" else np.nan, square
-        )  # rounding, or no norm
+        )  # rounding, or f has no norm
         with np.errstate(divide="ignore"):
             self.margin_ = 1.0 / np.sqrt(square)
         used = np.zeros(n, dtype=bool)
         used[machines.rows[coefficients != 0]] = True
         support = np.flatnonzero(used)
-        support = support[np.argsort(codes[support], kind="stable")]  # by class, as scikit-learn has it
+        support = support[np.argsort(codes[support], kind="stable")]  # by class, as in scikit-learn
         self._adopt(X, codes, support, machines, coefficients, bias)
         return rho
 
     def _solve_together(self, X: Any, machines: Machines, weights: Array, factors: Array) -> Solutions | None:
-        """Many small machines from one matrix of kernel values; None where they have to be fitted one by one."""
+        """Many small machines from one kernel matrix; None if they must be fitted one by one."""
         n = len(weights)
         fits = 8.0 * n * n <= 1e6 * self.cache_size
         plain = self.max_iter < 0 and not getattr(self, "_skl_callbacks", None) and np.isfinite(getattr(self, "C", 1.0))
         if len(machines) < MANY_MACHINES or machines.lengths.max() > SMALL_MACHINE or not fits or not plain:
             return None
         points = X
-        if self._pairs():  # classes one after the other: the values of a pair are four blocks of the matrix
+        if self._pairs():  # sorted by class: the values of a pair are four blocks of the matrix
             order = machines.order
             points = X[np.ix_(order, order)] if is_precomputed(self.kernel_) else X[order]
         gram = full_gram(self.kernel_, points, symmetric=False)
@@ -145,7 +145,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._rescale(solve_duals(gram, stack, self.tol), np.where(used, factors, factors[:, :1]))
 
     def _rescale(self, found: Solutions, factors: Array) -> Solutions:
-        """What ``_finish`` makes of solutions, as far as it needs nothing else; the others count as unsolved."""
+        """``_finish`` for stacked solutions, if it needs nothing else; the others count as unsolved."""
         return found
 
     def _adopt(self, X: Any, codes: Any, support: Any, machines: Machines, coefficients: Array, bias: Array) -> None:
@@ -174,7 +174,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def decision_function(self, X: Any) -> Array:
         """The score f(x) + b; for several classes a column per class (or per pair of classes).
 
-        From pairs to classes: the number of pairs won, plus the sum of scores squeezed into (−1/3, 1/3) for ties.
+        Class scores from pairs: the number of pairs won, plus the sum of scores mapped into (−1/3, 1/3) to break ties.
         """
         scores = self._machine_scores(X)
         if scores.ndim == 1 or self.multi_class == "ovr" or self.decision_function_shape == "ovo":
@@ -182,7 +182,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._votes(scores)
 
     def _votes(self, scores: Array, *, ties: bool = True) -> Array:
-        """The pairs that every class wins, and with ``ties`` a part below one half that parts classes with as many."""
+        """The number of pairs that every class wins; with ``ties``, plus a term below one half that breaks ties."""
         pairs = np.triu_indices(len(self.classes_), 1)
         count = np.arange(len(pairs[0]))
         shape = (len(self.classes_), len(count))
@@ -195,7 +195,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return (votes + sums / (3.0 * (np.abs(sums) + 1.0))).T
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels. Of classes that win as many pairs the first, or with ``break_ties`` that of the highest score."""
+        """Labels. Ties in the number of pairs go to the first class, or with ``break_ties`` to the highest score."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
@@ -207,7 +207,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self.classes_[np.argmax(scores, axis=1)]
 
     def _fit_sigmoids(self, X: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
-        """Platt's sigmoids, from scores of examples that were held out."""
+        """Platt's sigmoids, fitted to scores of held-out examples."""
         smallest = int(np.bincount(codes).min())
         seed = 0 if self.random_state is None else self.random_state
         machines = Machines.of(codes, len(self.classes_), self.multi_class)
@@ -216,7 +216,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if smallest > 1:
             folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
             splits = folds.split(np.zeros(len(codes)), codes)
-        else:  # no machine can be fitted without the only example of a class: the scores are those of the fit
+        else:  # no machine can be fitted without the only example of a class: use the scores of the fit
             held[:] = (self.function_.scores(X) + self.intercept_).reshape(held.shape)
         for learn, test in splits:
             part = type(self)(**{**self.get_params(deep=False), "probability": False})

@@ -20,20 +20,20 @@ from hinge.solvers.decomposition import DualSolution
 
 Array = NDArray[np.float64]
 
-# C = ∞ means a hard margin; with a multiplier this large (times the scale of 1/k) there is none.
+# C = ∞ means a hard margin; a multiplier this large (in units of 1/k) shows that there is none ...
 HARD = 1e8
-# … and so does a solver that has not come near the optimum after this many batches.
+# ... and so does a solver that is far from the optimum after this many batches.
 HARD_BATCHES = 2000
 
 
 def hard_bound(kernel: Kernel, X: Any) -> float:
-    """A multiplier that is reached only if there is no margin, in the units of 1/k(x, x)."""
+    """A multiplier that is reached only if there is no hard margin, in units of 1/k(x, x)."""
     diagonal = np.diagonal(X) if isinstance(kernel, Precomputed) else kernel.diagonal(X[:200])
     return HARD / max(float(np.mean(diagonal)), 1e-300)
 
 
 def refuse_without_margin(solution: DualSolution, upper: Array) -> None:
-    """A hard margin exists if no multiplier grew to its bound."""
+    """Raises an error unless a hard margin exists, that is, unless all multipliers are below their bound."""
     if np.max(solution.alpha) >= 0.99 * np.max(upper) or solution.error > 0.5:
         raise ValueError(
             "The classes cannot be separated in the space of this kernel, so there is no hard margin (C=inf). "
@@ -156,7 +156,7 @@ class SVC(SupportVectorClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        """Learn from labelled examples; a weight of 2 means the same as having an example twice."""
+        """Fit to labelled examples; a weight of 2 means the same as having an example twice."""
         self._fit(X, y, sample_weight)
         return self
 
@@ -232,7 +232,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
-        """Learn from examples; a weight of 2 means the same as having an example twice."""
+        """Fit to examples; a weight of 2 means the same as having an example twice."""
         X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
         require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
         self.kernel_ = self._kernel().resolve(X, weights)

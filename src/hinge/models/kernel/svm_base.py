@@ -1,4 +1,4 @@
-"""What support vector machines share: parameters, inputs, the call of the solver, and the attributes they show."""
+"""The common part of support vector machines: parameters, input checks, the call of the solver, and attributes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
             warnings.warn(self.certificate_.explain(), ConvergenceWarning, stacklevel=3)
 
     def _adopt_one(self, X: Any, solution: DualSolution) -> None:
-        """The attributes of a single function f + b."""
+        """Set the attributes of a single function f + b."""
         support = np.flatnonzero(solution.coefficients)
         points = take(self.kernel_, X, support)
         self.n_train_ = len(solution.scores)
@@ -90,20 +90,20 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
 
     @property
     def shape_fit_(self) -> tuple[int, int]:
-        """How many examples and features there were."""
+        """The numbers of examples and features."""
         return self.n_train_, self.n_features_in_
 
     @property
     def loo_bound_(self) -> float:
-        """#support vectors / n: an upper bound of the leave-one-out error (leaving out any other changes nothing)."""
+        """#support vectors / n: an upper bound of the leave-one-out error (other examples do not change it)."""
         return len(self.support_) / self.n_train_
 
 
 def like(points: Any, values: Array) -> Any:
-    """Numbers as a sparse matrix if the examples are one, as scikit-learn shows them."""
+    """Values as a sparse matrix if the examples are sparse, as in scikit-learn."""
     return scipy.sparse.csr_matrix(values) if scipy.sparse.issparse(points) else values
 
 
 def ones_or(weights: Array | None, n: int) -> Array:
-    """Weights, or one for everybody."""
+    """Weights, or ones if None."""
     return np.ones(n) if weights is None else weights

@@ -1,4 +1,4 @@
-"""What the linear estimators share: from parameters to an objective, and from a solution to fitted attributes."""
+"""The base classes of linear estimators: objectives from parameters, and fitted attributes from solutions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hinge.solvers.scikit_learn_names import counterpart
 
 
 def elastic_penalty(strength: float, l1_ratio: float | None = 0.0, *, positive: bool = False) -> Penalty:
-    """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty that equals it."""
+    """λ(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) as the simplest penalty equal to it."""
     ratio = 0.0 if l1_ratio is None else l1_ratio
     if strength == 0 and not positive:
         return NoPenalty()
@@ -62,7 +62,7 @@ def check_strength(name: str, value: Any, *, zero: bool = True) -> float:
 
 
 def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
-    """A penalty of the learners that go example by example, by scikit-learn's name of it."""
+    """A penalty of the learners that process one example at a time, by its scikit-learn name."""
     ratios = {"l2": 0.0, "l1": 1.0, "elasticnet": l1_ratio}
     if name is None:
         return NoPenalty()
@@ -78,7 +78,7 @@ def rows_of(X: Any) -> Any:
     return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
-def taken(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
+def weights_of_rows(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
     """The weights of some rows."""
     return [None if s is None else s[rows] for s in weights]
 
@@ -89,12 +89,12 @@ def dense(coef: Any) -> np.ndarray:
 
 
 class SparseWeights:
-    """Weights that can be kept as a sparse matrix: worth it when an L1 penalty has made most of them zero."""
+    """Weights that can be stored as a sparse matrix, which pays off when an L1 penalty has made most of them zero."""
 
     coef_: Any
 
     def sparsify(self) -> Any:
-        """Keep ``coef_`` as a CSR matrix: less memory where more than half of the weights are zero."""
+        """Store ``coef_`` as a CSR matrix: less memory if more than half of the weights are zero."""
         check_is_fitted(self)
         self.coef_ = scipy.sparse.csr_matrix(self.coef_)
         return self
@@ -107,9 +107,9 @@ class SparseWeights:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed for native code: the number itself, one drawn from a generator, or 0 where none was given.
+    """A seed for native code: the number itself, one drawn from a generator, or 0 for None.
 
-    Unlike scikit-learn's, a fit without ``random_state`` is the same every time.
+    Unlike in scikit-learn, a fit without ``random_state`` is reproducible.
     """
     if random_state is None or isinstance(random_state, int | np.integer):
         return int(random_state or 0)
@@ -124,7 +124,7 @@ def times(weights: np.ndarray | None, factor: np.ndarray | None) -> np.ndarray |
 
 
 class LinearModel(CallbackSupportMixin, Estimator):
-    """Base class: minimising, adopting a solution, scores.
+    """Base class: minimising, storing a solution, scores.
 
     Subclasses have ``tol``, ``max_iter`` and ``fit_intercept`` among their parameters, and may have ``solver``,
     ``warm_start`` and ``random_state``.
@@ -174,29 +174,29 @@ class LinearModel(CallbackSupportMixin, Estimator):
         tol: float | None = None,
         max_iter: int | None = None,
     ) -> Result:
-        """``solve`` with this estimator's parameters; in ``certify`` only the certificate of given weights."""
+        """``solve`` with this estimator's parameters; within ``certify``, the certificate of the given weights only."""
         given = getattr(self, "_given", None)
         if given is not None:
-            return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
+            return given.certified(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
         if getattr(self, "warm_start", False) and start is not None and hasattr(self, "solver_"):
-            kept = self._kept(objective, start, getattr(self, "tol", 1e-6) if tol is None else tol)
-            if kept is not None:
-                return kept
+            unchanged = self._still_optimal(objective, start, getattr(self, "tol", 1e-6) if tol is None else tol)
+            if unchanged is not None:
+                return unchanged
         with self._settings(objective, start, tol, max_iter) as settings:
             return solve(objective, **settings)
 
-    def _kept(self, objective: Objective, start: tuple[np.ndarray, np.ndarray], tol: float) -> Result | None:
-        """The weights of the last fit, if a certificate proves them good enough for this problem as well."""
+    def _still_optimal(self, objective: Objective, start: tuple[np.ndarray, np.ndarray], tol: float) -> Result | None:
+        """The weights of the last fit, if a certificate proves that they meet the tolerance for this problem too."""
         w, b = np.array(start[0], dtype=np.float64), np.atleast_1d(start[1]).astype(np.float64)
         with np.errstate(all="ignore"):
-            judged = certificate(objective, w, b, tol=tol, fit_flops=0.0)
-        if not judged.converged:
+            certified = certificate(objective, w, b, tol=tol, fit_flops=0.0)
+        if not certified.converged:
             return None
         status = Status.CONVERGED
-        judged = with_run(judged, solver=self.solver_, iterations=0, seconds=0.0, status=status.value)
-        return Result(Solution(w, b, status, 0), judged)
+        certified = with_run(certified, solver=self.solver_, iterations=0, seconds=0.0, status=status.value)
+        return Result(Solution(w, b, status, 0), certified)
 
-    def _solve_unjudged(
+    def _solve_uncertified(
         self,
         objective: Objective,
         start: tuple[np.ndarray, np.ndarray] | None,
@@ -217,7 +217,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
         tol: float | None,
         max_iter: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The parameters of a solver, with this estimator's callbacks; ``tol`` and ``max_iter`` in place of its own."""
+        """The parameters of a solver, with this estimator's callbacks; ``tol`` and ``max_iter`` override its own."""
         with iterations(self, objective.design.source, objective.y, attributes=self._attributes_at) as report:
             yield {
                 "solver": counterpart(getattr(self, "solver", "auto"), objective),
@@ -256,9 +256,9 @@ class LinearModel(CallbackSupportMixin, Estimator):
         self.n_iter_ = max(result.solution.iterations, 0 if none else 1)
         self._certify(result.certificate)
 
-    def _certify(self, judged: Certificate) -> None:
-        """Set ``certificate_`` and ``solver_``, the solver that ran."""
-        self.certificate_, self.solver_ = judged, judged.solver
+    def _certify(self, certified: Certificate) -> None:
+        """Set ``certificate_``, and ``solver_`` to the solver that ran."""
+        self.certificate_, self.solver_ = certified, certified.solver
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -272,10 +272,10 @@ class LinearRegressor(RegressorMixin, LinearModel):
     """Base class of linear models for real targets."""
 
     ridge_form = False  # whether the fit is least squares with or without a ridge, in closed form
-    columns_stay = False  # whether weights and predictions of a target given as one column are a matrix, too
+    columns_stay = False  # whether a target given as one column makes weights and predictions a matrix too
 
     def _show_as_column(self, column: bool) -> None:
-        """Shapes of a fit to y of shape (n, 1), where scikit-learn has other ones than for a vector."""
+        """Reshape the attributes of a fit to y of shape (n, 1) as scikit-learn does."""
         if column:
             self.intercept_ = np.atleast_1d(self.intercept_)
             if self.columns_stay:
@@ -309,7 +309,7 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 
     def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """X, labels coded 0 … k−1 and weights, class weights multiplied in."""
+        """X, labels encoded as 0 … k−1 and weights, multiplied by the class weights."""
         X, y, weights = check_fit(self, X, y, sample_weight)
         codes = code_labels(self, y)
         factor = self._class_factors(y, weights)
@@ -320,9 +320,8 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
     ) -> tuple[Any, list[np.ndarray], list[np.ndarray | None]]:
         """X without examples of weight zero, and −1/+1 targets and weights for every binary problem.
 
-        With several classes the problem of class j takes the weight of that class for its own examples and one for
-        the others, as scikit-learn's stochastic learners do. The ``first`` ``piece`` of a
-        stream must pass classes.
+        With several classes, the problem of class j multiplies its own examples by the weight of that class and the
+        others by one, as scikit-learn's stochastic learners do. The ``first`` ``piece`` of a stream must pass classes.
         """
         X, y, weights = check_fit(self, X, y, sample_weight, reset=first)
         if piece:
@@ -356,14 +355,14 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
         return compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
 
     def _as_shown(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
-        if w.ndim == 2:  # a common shift of all biases changes nothing: the ones that sum to zero are shown
+        if w.ndim == 2:  # a common shift of all biases has no effect: return the biases that sum to zero
             b = b - b.mean()
         return np.atleast_2d(w.T), np.atleast_1d(b)
 
     def _one_vs_rest(
         self, X: Any, codes: np.ndarray, loss: Loss, penalty: Penalty, weights: np.ndarray | None
     ) -> list[Result]:
-        """One problem for two classes, one per class against the others for more."""
+        """One problem for two classes; one per class against the others for more."""
         k = len(self.classes_)
         if k == 2:
             return [self._minimise(X, signs(codes), loss, penalty, weights)]
@@ -380,30 +379,30 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
 
 
 def worst(results: list[Result]) -> Certificate:
-    """The certificate with the largest error: a bound for all of them."""
+    """The certificate with the largest error, which bounds all of them."""
     return max((r.certificate for r in results), key=lambda c: c.error)
 
 
 def each_output(objective: Objective, run: Callable[[Objective], Result]) -> list[Result]:
-    """Solve several outputs that do not share a penalty one by one."""
+    """Solve several outputs without a shared penalty one by one."""
     return [
         run(replace(objective, y=np.ascontiguousarray(objective.y[:, j]), outputs=1)) for j in range(objective.outputs)
     ]
 
 
 def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
-    """Solve several outputs that do not share a penalty one by one, and certify them together."""
+    """Solve several outputs without a shared penalty one by one, and certify them together."""
     return together(objective, each_output(objective, run))
 
 
 def together(objective: Objective, results: list[Result]) -> Result:
-    """One result, and one certificate, of the outputs that were solved one by one."""
+    """One result, with one certificate, of outputs that were solved one by one."""
     w, b = np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
     iterations = max(r.solution.iterations for r in results)
     last = results[-1].certificate
-    judged = certificate(objective, w, b, tol=last.tol)
-    judged = with_run(
-        judged, solver=last.solver, iterations=iterations, seconds=sum(r.certificate.seconds for r in results),
+    certified = certificate(objective, w, b, tol=last.tol)
+    certified = with_run(
+        certified, solver=last.solver, iterations=iterations, seconds=sum(r.certificate.seconds for r in results),
         status=worst(results).status,
     )  # fmt: skip
-    return Result(Solution(w, b, Status.CONVERGED if judged.converged else Status.STALLED, iterations), judged)
+    return Result(Solution(w, b, Status.CONVERGED if certified.converged else Status.STALLED, iterations), certified)

@@ -19,7 +19,7 @@ from hinge.solvers.run import Result, solve
 from hinge.solvers.scikit_learn_names import counterpart
 from hinge.solvers.separation import Separation, separating_direction
 
-# The soft margin with this many times the hard margin's largest α gives the hard margin.
+# The soft margin with C equal to this many times the hard margin's largest α is the hard margin.
 ROOM = 4.0
 ROUNDS = 30
 
@@ -51,7 +51,7 @@ class MaxMarginClassifier(MarginClassifier):
     """Hard-margin support vector machine: minimises ½‖w‖² subject to yᵢ(⟨w, xᵢ⟩ + b) ≥ 1 for all i.
 
     Of all hyperplanes that separate two classes it is the one furthest from the nearest examples; the distance is
-    ``geometric_margin_`` = 1/‖w‖. Data that cannot be separated raise :class:`NotSeparableError`, with the proof.
+    ``geometric_margin_`` = 1/‖w‖. Data that cannot be separated raise :class:`NotSeparableError`, with a proof.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ class MaxMarginClassifier(MarginClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the separating hyperplane of largest margin.
 
-        A constraint holds once or not at all, so a hard margin only knows weights of zero (absent) and others; a
-        weight of 2 is the example twice for the soft margin of ``inseparable="soft"``.
+        A constraint cannot be weighted, so a hard margin distinguishes only zero weights (absent) from others; for the
+        soft margin of ``inseparable="soft"`` a weight of 2 means the example twice.
         """
         X, codes, weights = self._check(X, y, sample_weight)
         if len(self.classes_) > 2:
@@ -136,7 +136,7 @@ class MaxMarginClassifier(MarginClassifier):
     def _fit_present(
         self, X: Any, targets: np.ndarray, weights: np.ndarray | None, present: np.ndarray, n: int
     ) -> tuple[Result, np.ndarray]:
-        """The solution for the examples that are there, and the bound Cᵢ on αᵢ for all n: zero for the absent."""
+        """The solution for the examples present, and the bound Cᵢ on αᵢ of all n examples, zero for absent ones."""
         found = separating_direction(X, targets, fit_intercept=self.fit_intercept)
         self.separable_ = found is not None and found.complete
         if found is not None and found.complete:
@@ -150,14 +150,14 @@ class MaxMarginClassifier(MarginClassifier):
             )
             result, most = self._solve(objective), np.ones(len(targets)) if weights is None else weights
         else:
-            raise NotSeparableError(among(hull_weights(X, targets, fit_intercept=self.fit_intercept), present, n))
+            raise NotSeparableError(with_zeros(hull_weights(X, targets, fit_intercept=self.fit_intercept), present, n))
         if result.solution.dual is not None:
-            dual = among(result.solution.dual, present, n)
+            dual = with_zeros(result.solution.dual, present, n)
             result = replace(result, solution=replace(result.solution, dual=dual))
-        return result, among(most, present, n)
+        return result, with_zeros(most, present, n)
 
     def _hard(self, objective: Objective, X: Any, found: Separation) -> tuple[Result, float]:
-        """The soft margin with growing C until every α is below C: then no slack lowers the objective. And that C."""
+        """The soft margin with growing C until every α is below C and no slack is used, and that C."""
         y = objective.y
         margins = y * (X @ found.direction + found.bias)
         # ½‖w‖² of a feasible w bounds Σα/2, so no α of the hard margin is above its ‖w‖².
@@ -186,8 +186,8 @@ class MaxMarginClassifier(MarginClassifier):
         return np.maximum(-y * u, 0.0)
 
 
-def among(values: np.ndarray, present: np.ndarray, n: int) -> np.ndarray:
-    """Values of the examples that are present, among zeros for the others."""
+def with_zeros(values: np.ndarray, present: np.ndarray, n: int) -> np.ndarray:
+    """Values of the present examples, with zeros for the others."""
     full = np.zeros(n)
     full[present] = values
     return full

@@ -1,4 +1,4 @@
-"""Huber's regression with its scale: both are found together."""
+"""Huber's regression, with weights and scale fitted jointly."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from hinge.solvers.base import Solution, Status
 from hinge.solvers.closed_form import Centred
 from hinge.solvers.run import Result
 
-NO_ERRORS = 1e-12  # of the spread of the targets: residuals that are zero but for rounding
-WIDEST = 60  # steps in log σ until a bracket is found
-STEPS = 100  # of the search inside it
-ROUNDS = 20  # in which Huber's weights and scale are fitted in turns
+NO_ERRORS = 1e-12  # relative to the spread of the targets: smaller residuals are zero up to rounding
+WIDEST = 60  # steps in log σ to find a bracket
+STEPS = 100  # steps of the search in the bracket
+ROUNDS = 20  # rounds that alternate between weights and scale
 
 
 class HuberRegressor(Certifiable, LinearRegressor):
     """Huber's regression with its scale: minimises Σ sᵢ [σ + σ·H_ε((yᵢ − ⟨w, xᵢ⟩ − b)/σ)] + α[ρ‖w‖₁ + (1−ρ)‖w‖²].
 
     H_ε(z) = z² for |z| ≤ ε and 2ε|z| − ε² beyond: targets further than εσ from the fit count linearly. The problem is
-    convex in (w, b, σ) together. For a given σ it is a Huber regression with δ = εσ; the best σ is where the
-    derivative of what is left, an increasing function, is zero.
+    convex in (w, b, σ) jointly. For a given σ it is a Huber regression with δ = εσ; the best σ is the root of the
+    derivative of the minimum over (w, b), an increasing function.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class HuberRegressor(Certifiable, LinearRegressor):
     def _at_scale(self, objective: Objective, scale: float) -> Objective:
         """The problem in (w, b) divided by 2Σs/σ: mean Huber loss + (ασ/Σs)(ρ/2·‖w‖₁ + (1−ρ)/2·‖w‖²)."""
         strength, ratio = self.alpha * scale / objective.weight_sum, self.l1_ratio
-        # The L1 part carries ½ and the L2 part 1, so the share of L1 in the elastic net is (ρ/2)/(ρ/2 + 1 − ρ).
+        # The L1 part has the factor ½ and the L2 part 1, so the share of L1 in the elastic net is (ρ/2)/(ρ/2 + 1 − ρ).
         total = 0.5 * ratio + (1.0 - ratio)
         return _with(objective, Huber(self.epsilon * scale), elastic_penalty(strength * total, 0.5 * ratio / total))
 
@@ -143,7 +143,7 @@ def scale_of(squares: Array, c: Array, epsilon: float) -> float:
     """The best scale for residuals given by their squares: the root of h(t) = Σ cᵢ min(t rᵢ², ε²) = 1, t = 1/σ².
 
     h is concave, increasing and piecewise linear, so Newton's method from t = 0 never overshoots and ends exactly.
-    Zero if there is no root: so many residuals are zero that every smaller scale is better.
+    Zero if there is no root: enough residuals are zero that every smaller scale is better.
     """
     t = 0.0
     for _ in range(200):
@@ -159,7 +159,7 @@ def scale_of(squares: Array, c: Array, epsilon: float) -> float:
 
 
 class _IterationsSpent(Exception):
-    """The limit on iterations was reached during the search for the scale."""
+    """The search for the scale reached the limit on iterations."""
 
 
 class _ScaleSearch:
@@ -178,13 +178,13 @@ class _ScaleSearch:
         return scale, result
 
     def left(self) -> int | None:
-        """How many iterations are left; None if there is no limit."""
+        """The number of iterations left; None if there is no limit."""
         return None if self.model.max_iter is None else max(self.model.max_iter - self.iterations, 0)
 
     def trial(self, scale: float) -> Solution:
-        """The weights at a scale that need not be the last: without a certificate."""
+        """The weights at a scale that may not be the last, without a certificate."""
         at_scale, left = self.model._at_scale(self.objective, scale), self.left()
-        fit = self.model._solve_unjudged(at_scale, self.start, tol=self.model.tol, max_iter=left)
+        fit = self.model._solve_uncertified(at_scale, self.start, tol=self.model.tol, max_iter=left)
         self.start = (fit.w, fit.b)
         self.iterations += max(fit.iterations, 0 if left == 0 else 1)
         if self.left() == 0:
@@ -210,7 +210,7 @@ class _ScaleSearch:
             return floor, perfect
         try:
             return self.search(spread, floor)
-        except _IterationsSpent:  # the best scale for the last weights, which the certificate judges at that scale
+        except _IterationsSpent:  # the best scale for the last weights, which are certified at that scale
             squares = (y - self.objective.scores(*self.start)) ** 2
             return self.at(max(scale_of(squares, c, self.model.epsilon), floor))
 
@@ -220,8 +220,8 @@ class _ScaleSearch:
         # Start from the residuals of least squares.
         squares = self.residuals(self.trial(10.0 * spread + floor)) ** 2
         guess = np.log(max(float(np.sqrt(weighted_sum(c, squares))), floor))
-        # The weights hardly depend on the scale: in turns, each given the other, a few rounds are enough. The best scale
-        # for the weights at scale σ is g(σ), 0 ≤ d log g / d log σ < 1; secants of log g(σ) − log σ find its root.
+        # The weights hardly depend on the scale, so a few alternating rounds are enough. The best scale for the weights
+        # at scale σ is g(σ), 0 ≤ d log g / d log σ < 1; secants of log g(σ) − log σ find its fixed point.
         best = scale_of(squares, c, self.model.epsilon)
         here, change, step, secant = np.log(max(best, 0.5 * floor)), np.nan, 0.0, -1.0
         for _ in range(ROUNDS):
@@ -238,7 +238,7 @@ class _ScaleSearch:
                 secant = float(np.clip((change - last) / step, -1.0, -0.1))
             step = -change / secant
             here += step
-        # Otherwise bracket the root, the weights refitted at every trial.
+        # Otherwise bracket the root, with the weights refitted at every trial.
         low, high = guess - 1.0, guess + 0.1
         at_high = self.derivative(high)
         for _ in range(WIDEST):
@@ -248,14 +248,14 @@ class _ScaleSearch:
             at_high = self.derivative(high)
         at_low = self.derivative(low)
         while at_low > 0:
-            if low < np.log(floor):  # a perfect fit: every scale down to zero is better than the last
+            if low < np.log(floor):  # a perfect fit: every smaller scale is better
                 return self.at(np.exp(low))
             low, high, at_high = low - 1.5, low, at_low
             at_low = self.derivative(low)
         return self.at(np.exp(self.root(low, high, at_low, at_high)))
 
     def root(self, low: float, high: float, at_low: float, at_high: float) -> float:
-        """A root of ``derivative`` in a bracket, by regula falsi (Illinois); ends, even where fits are not finished."""
+        """A root of ``derivative`` in a bracket, by regula falsi (Illinois); ends even if fits have not converged."""
         middle = low
         for _ in range(STEPS):
             if high - low <= 1e-4 * self.model.tol:
@@ -273,10 +273,10 @@ class _ScaleSearch:
         return middle
 
     def perfect(self, floor: float) -> Result | None:
-        """The shortest weights without errors, if no scale above zero is better.
+        """The interpolating weights of least norm, if no scale above zero is better.
 
-        min_σ Σ sᵢ(σ + σH(rᵢ/σ)) is a gauge of the residuals, so r = 0 is optimal where the multipliers v of the shortest
-        weights, X'v = 2αw and Σ vᵢ = 0, lie in its polar: |vᵢ| ≤ 2εsᵢ and Σ vᵢ²/(4sᵢ) ≤ Σ sᵢ.
+        min_σ Σ sᵢ(σ + σH(rᵢ/σ)) is a gauge of the residuals, so r = 0 is optimal if the multipliers v of the weights of
+        least norm, X'v = 2αw and Σ vᵢ = 0, lie in its polar: |vᵢ| ≤ 2εsᵢ and Σ vᵢ²/(4sᵢ) ≤ Σ sᵢ.
         """
         model, objective = self.model, self.objective
         n, d = objective.design.shape
@@ -295,6 +295,6 @@ class _ScaleSearch:
             return None
         self.iterations += 1
         at_floor = model._at_scale(objective, floor)
-        judged = certificate(at_floor, w, b, dual=-0.5 * floor * v, tol=model.tol)
-        judged = with_run(judged, solver="closed-form", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
-        return Result(Solution(w, b, Status.CONVERGED, 1), judged)
+        certified = certificate(at_floor, w, b, dual=-0.5 * floor * v, tol=model.tol)
+        certified = with_run(certified, solver="closed-form", iterations=1, seconds=0.0, status=Status.CONVERGED.value)
+        return Result(Solution(w, b, Status.CONVERGED, 1), certified)

@@ -15,16 +15,16 @@ from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import GroupNorm, Penalty
 
-GRAM_TOLERANCE = 1e-3  # of float32
+GRAM_TOLERANCE = 1e-3  # for float32
 
 
 class SquaredWithPenalty(Certifiable, LinearRegressor):
-    """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty a subclass names."""
+    """Minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ + Ω(w) for the penalty of a subclass."""
 
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
     dual_gap_: Any
-    joint = False  # whether the penalty ties targets together
+    joint = False  # whether the penalty couples the targets
 
     def _penalty(self) -> Penalty:
         raise NotImplementedError
@@ -55,7 +55,7 @@ class SquaredWithPenalty(Certifiable, LinearRegressor):
         return self
 
     def _check_gram(self, objective: Objective) -> None:
-        """Refuse a Gram matrix that is not that of X: the solver does not need it, but the caller is mistaken."""
+        """Reject a Gram matrix that is not that of X: the solver does not need it, but the argument is a mistake."""
         gram = getattr(self, "precompute", False)
         if isinstance(gram, bool | str):
             return

@@ -21,15 +21,15 @@ from hinge.problem.penalties import L2, Box, NoPenalty
 from hinge.solvers.closed_form import Centred
 from hinge.solvers.run import MODERATE
 
-# Sparse matrices with more features are not summed up for inference_, rank_ and singular_.
+# For sparse matrices with more features inference_, rank_ and singular_ are not computed.
 KEPT_FEATURES = 1000
 
 
 class LinearRegression(Certifiable, LinearRegressor):
     """Least squares: minimises ½ Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² / Σ sᵢ.
 
-    Where the minimiser is not unique the one of least norm is returned. At the optimum the errors are orthogonal to
-    every linear function of the inputs.
+    If the minimiser is not unique, the one of least norm is returned. At the optimum the errors are orthogonal to every
+    linear function of the inputs.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class Ridge(Certifiable, LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
         """Fit; a weight of 2 means the same as having the example twice."""
-        options = {"ensure_all_finite": False} if self._sums_will_tell(X, y, sample_weight) else {}
+        options = {"ensure_all_finite": False} if self._sums_reveal_nonfinite(X, y, sample_weight) else {}
         column = is_column(y)
         X, y, weights = self._check(X, y, sample_weight, several=True, **options)
         objective = make_objective(X, y, Squared(), None, sample_weight=weights, fit_intercept=self.fit_intercept)
@@ -270,8 +270,8 @@ class Ridge(Certifiable, LinearRegressor):
         self._show_as_column(column)
         return self
 
-    def _sums_will_tell(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Whether NaN or infinity in X will be seen in the sums that the closed form makes, and need no pass of their own."""
+    def _sums_reveal_nonfinite(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Whether the sums of the closed form reveal NaN or infinity in X, so that X need not be checked beforehand."""
         plain = self.solver == "auto" and not self.positive and np.size(self.alpha) == 1 and sample_weight is None
         if not (plain and type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and np.ndim(y) == 1):
             return False

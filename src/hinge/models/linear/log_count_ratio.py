@@ -1,4 +1,4 @@
-"""Logistic models of terms that are weighted by their naive Bayes log-count ratios."""
+"""Logistic models of terms weighted by their naive Bayes log-count ratios."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LogCountRatioClassifier(ClassifierMixin, BaseEstimator):
         self.C = C
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogCountRatioClassifier:
-        """Weigh the columns and fit a logistic model for every class (one for two classes)."""
+        """Weight the columns and fit a logistic model for every class (one for two classes)."""
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         least = X.min(axis=0)
         signed = np.asarray(least.toarray() if scipy.sparse.issparse(least) else least).ravel() < 0
@@ -59,7 +59,7 @@ class LogCountRatioClassifier(ClassifierMixin, BaseEstimator):
         return ratio * model.coef_, float(np.ravel(model.intercept_)[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """f_c of every class; f of the second one for two classes."""
+        """f_c of every class; f of the second class if there are two."""
         check_is_fitted(self)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -73,5 +73,5 @@ class LogCountRatioClassifier(ClassifierMixin, BaseEstimator):
         return p / p.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class."""
+        """The most probable class."""
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]

@@ -16,10 +16,10 @@ from hinge.problem.penalties import NoPenalty, Penalty
 
 
 class LogisticClassifier(LinearClassifier):
-    """Probabilities from scores."""
+    """Classifiers with probabilities computed from scores."""
 
     def score_loss(self) -> Loss:
-        """The loss whose inverse link takes scores to probabilities."""
+        """The loss whose inverse link maps scores to probabilities."""
         check_is_fitted(self)
         return Logistic() if len(self.classes_) == 2 else Softmax()
 
@@ -34,7 +34,7 @@ class LogisticClassifier(LinearClassifier):
         return proba.astype(self.coef_.dtype, copy=False)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities, exact where the probabilities themselves round to zero."""
+        """Logarithms of the probabilities, accurate where the probabilities themselves underflow."""
         scores = self.decision_function(X).astype(np.float64)
         if scores.ndim == 1:
             log_proba = -np.column_stack([np.logaddexp(0.0, scores), np.logaddexp(0.0, -scores)])
@@ -63,10 +63,10 @@ class LogisticRegression(Certifiable, LogisticClassifier):
     """Logistic regression: minimises C Σ sᵢ ℓ(yᵢ, f(xᵢ)) + ρ‖w‖₁ + (1−ρ)/2·‖w‖².
 
     ℓ = log(1 + e^{−m}) for two classes, −log softmax(f(x))_y for more. The bias is not penalised. Every penalty works
-    with every solver that can take it; "auto" always finds one.
+    with every solver that supports it; "auto" always finds one.
 
-    Without a penalty (``C=inf``) separable classes have no best weights: longer weights are always better. That is
-    detected and reported as a :class:`ConvergenceWarning` that names the direction, also in ``separation_``.
+    Without a penalty (``C=inf``) separable classes have no optimal weights: longer weights are always better. This is
+    detected and reported by a :class:`ConvergenceWarning` that names the direction, also in ``separation_``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rosenblatt's perceptron: mistakes, and the bound on their number."""
+"""Rosenblatt's perceptron, and the bound on the number of its mistakes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from sklearn.model_selection import train_test_split
 
 from hinge._parameters import Constraints, above, at_least, one_of, shared
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.linear.base import LinearClassifier, dense, named_penalty, rows_of, seed_of, taken
+from hinge.models.linear.base import LinearClassifier, dense, named_penalty, rows_of, seed_of, weights_of_rows
 from hinge.models.linear.perceptron_run import Run, ShrinkingRun, Walk
 
 
 class Perceptron(LinearClassifier):
     """Rosenblatt's perceptron: after every mistake, yᵢ(⟨w, xᵢ⟩ + b) ≤ 0, w ← w + ηsᵢyᵢxᵢ and b ← b + ηsᵢyᵢ.
 
-    Goes through the examples until an epoch has no mistake or ``max_iter`` is reached. If the classes are separable it
-    ends, after at most (R/γ)² mistakes, and ``bound_`` shows that number. Several classes are taken one against the
+    Processes the examples until an epoch has no mistake or ``max_iter`` is reached. If the classes are separable it
+    stops after at most (R/γ)² mistakes, and ``bound_`` is that number. Several classes are trained one against the
     others.
 
     The weight sᵢ of an example (``sample_weight`` times the weight of its class; 1 by default) scales its steps, and
-    its visits count sᵢ times in the average and in the votes. Weight zero is as good as absent; weight two is one step
-    of double length, which is not quite two copies of the example.
+    its visits count sᵢ times in the average and in the votes. Weight zero means absent; weight two is one step of
+    double length, which is not the same as two copies of the example.
 
     With a penalty every visit also shrinks the weights, whether or not it is a mistake: stochastic gradient descent on
-    Σ sᵢ max(0, −yᵢ(⟨w, xᵢ⟩ + b))/n + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) with steps of length η. The least value is that of w = 0,
-    so it is a way to weights that are small or sparse, and no problem whose solution is sought; there is no bound then.
+    Σ sᵢ max(0, −yᵢ(⟨w, xᵢ⟩ + b))/n + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²) with steps of length η. The minimum of this objective is
+    at w = 0, so the penalty only keeps weights small or sparse; the mistake bound does not hold then.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Perceptron(LinearClassifier):
     (1, True)
     """
 
-    weights_mean = "step"
+    weight_semantics = "step"
     _state: list[Walk]
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -149,13 +149,13 @@ class Perceptron(LinearClassifier):
     def fit(
         self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """Learn until no example is mistaken, or ``max_iter`` epochs have passed."""
+        """Train until no example is misclassified, or for ``max_iter`` epochs."""
         X, targets, weights = self._check_stream(X, y, sample_weight)
         self._check_options()
         self._state = self._walks(len(targets), X.shape[1], coef_init, intercept_init)
         runs, held = self._split_runs(X, targets, weights)
-        for run, judge in zip(runs, held):
-            run.train(judge)
+        for run, validation in zip(runs, held):
+            run.train(validation)
         self._show(X.dtype)
         self.t_ = float(self.n_iter_ * X.shape[0] + 1)
         self.bound_ = runs[0].bound() if len(runs) == 1 and self.penalty is None else None
@@ -190,17 +190,17 @@ class Perceptron(LinearClassifier):
     def _split_runs(
         self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]
     ) -> tuple[list[Run], list[Run | None]]:
-        """What learns, and what judges it: examples held out, or None."""
+        """The runs on the training examples, and those on the held-out examples (None without early stopping)."""
         if not self.early_stopping:
             return self._runs(X, targets, weights), [None] * len(targets)
         train, held = train_test_split(
             np.arange(X.shape[0]), test_size=float(self.validation_fraction), random_state=seed_of(self.random_state)
         )
         X = X.tocsr() if scipy.sparse.issparse(X) else X
-        learning, judging = (
-            self._runs(X[rows], [y[rows] for y in targets], taken(weights, rows)) for rows in (train, held)
+        training, validation = (
+            self._runs(X[rows], [y[rows] for y in targets], weights_of_rows(weights, rows)) for rows in (train, held)
         )
-        return learning, list(judging)
+        return training, list(validation)
 
     def _show(self, dtype: Any) -> None:
         shown = [walk.weights(self.average is True) for walk in self._state]

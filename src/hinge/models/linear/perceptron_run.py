@@ -1,4 +1,4 @@
-"""One binary perceptron in training: epochs, when to stop, the mistake bound and the votes."""
+"""One binary perceptron in training: epochs, stopping, the mistake bound and the votes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hinge.problem.objective import make_objective
 from hinge.problem.penalties import Penalty
 from hinge.solvers.native import native_problem
 
-SUSPECTS = 1000  # examples mistaken last, kept to see whether they are mistaken still
+SUSPECTS = 1000  # the last misclassified examples, kept to test whether they still are
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MistakeBound:
 
 @dataclass
 class Walk:
-    """The weights of one binary perceptron, as they change from epoch to epoch.
+    """The weights of one binary perceptron during training.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Walk:
     late, late_b : what every step came too late for: the step times the age it was made at
     age : the weights of all visits so far, added up
     counts : mistakes of every epoch
-    paid : what each weight has paid of an L1 penalty, and the sum of the steps (native/solvers/sgd.hpp)
+    applied : the part of an L1 penalty applied to each weight so far, and the sum of the steps (native/solvers/sgd.hpp)
     """
 
     w: np.ndarray
     b: float
     late: np.ndarray
-    paid: np.ndarray
+    applied: np.ndarray
     late_b: float = 0.0
     age: float = 0.0
     counts: list[int] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Walk:
 
 
 class Run:
-    """One binary perceptron in training on some examples."""
+    """The training of one binary perceptron on some examples."""
 
     def __init__(self, model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk, seed: int) -> None:
         self.model, self.X, self.y, self.s, self.walk, self.seed = model, X, y, weights, walk, seed
@@ -78,7 +78,7 @@ class Run:
         self.times: list[np.ndarray] = []
 
     def epoch(self) -> float:
-        """Go through the examples once; the weighted share that was mistaken."""
+        """Process the examples once; returns the weighted share of mistakes."""
         model, walk = self.model, self.walk
         walk.b, walk.late_b, walk.age, rows, times = core.perceptron_epoch(
             self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age,
@@ -93,16 +93,16 @@ class Run:
         return self.share(rows)
 
     def share(self, rows: np.ndarray) -> float:
-        """The weight of some examples over that of all."""
+        """The weight of some examples divided by that of all."""
         return len(rows) / len(self.y) if self.s is None else float(self.s[rows].sum() / self.s.sum())
 
-    def mistaken(self) -> np.ndarray:
-        """The examples that the weights as they would be shown now are wrong about."""
+    def misclassified(self) -> np.ndarray:
+        """The examples that the current weights misclassify."""
         w, b = self.walk.weights(self.model.average is True)
         return np.flatnonzero(self.y * (self.design.matmul(w) + b) <= 0)
 
     def finished(self) -> bool:
-        """Whether more epochs would change nothing."""
+        """Whether further epochs would have no effect."""
         return self.walk.counts[-1] == 0
 
     def train(self, held: Run | None) -> None:
@@ -112,7 +112,7 @@ class Run:
             if self.finished():
                 return
             if held is not None:
-                wrong = held.share(held.mistaken())
+                wrong = held.share(held.misclassified())
             if model.tol is not None:
                 idle = 0 if wrong < best - model.tol else idle + 1
                 best = min(best, wrong)
@@ -121,7 +121,7 @@ class Run:
 
     def bound(self) -> MistakeBound | None:
         ones, walk = 1.0 if self.model.fit_intercept else 0.0, self.walk
-        # Examples mistaken lately are likely to be mistaken still, and then there is no need to look at the others.
+        # Examples misclassified lately probably still are, and then the others need not be checked.
         if len(self.last) and np.min(self.y[self.last] * (self.X[self.last] @ walk.w + walk.b)) <= 0:
             return None
         margins = self.y * (self.design.matmul(walk.w) + walk.b)
@@ -135,7 +135,7 @@ class Run:
         return MistakeBound(radius, margin, (radius / margin * spread) ** 2, int(sum(walk.counts)))
 
     def voters(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The examples of the mistakes in order, their steps ηsy, and for how many visits each state survived."""
+        """The examples of the mistakes in order, their steps ηsy, and the number of visits each state survived."""
         rows, times = np.concatenate(self.rows), np.concatenate(self.times)
         votes = np.diff(np.append(times, self.walk.age))
         steps = self.y[rows] if self.s is None else self.s[rows] * self.y[rows]
@@ -143,7 +143,7 @@ class Run:
 
 
 class ShrinkingRun(Run):
-    """The same with a penalty: every visit shrinks the weights."""
+    """The same with a penalty, which shrinks the weights at every visit."""
 
     def __init__(
         self, model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None, walk: Walk, seed: int,
@@ -159,7 +159,7 @@ class ShrinkingRun(Run):
         self.l2 = float(coordinates.l2[0])
 
     def epoch(self) -> float:
-        """Go through the examples once; their mean loss as they were met."""
+        """Process the examples once; returns their mean loss, each evaluated before its step."""
         model, walk = self.model, self.walk
         averaged = model.average is True
         mean, mean_b = walk.weights(averaged)
@@ -167,12 +167,12 @@ class ShrinkingRun(Run):
         walk.b, mean_b, steps, loss = core.sgd_epoch(
             native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
             eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged), shuffle=bool(model.shuffle),
-            seed=self.seed, epoch=len(walk.counts), paid=walk.paid,
+            seed=self.seed, epoch=len(walk.counts), applied=walk.applied,
         )  # fmt: skip
         walk.age = float(steps)
         if averaged:
             walk.late, walk.late_b = walk.age * (walk.w - mean), walk.age * (walk.b - mean_b)
-        walk.counts.append(len(self.mistaken()))
+        walk.counts.append(len(self.misclassified()))
         return loss
 
     def finished(self) -> bool:

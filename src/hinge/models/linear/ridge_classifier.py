@@ -1,4 +1,4 @@
-"""Classes by least squares."""
+"""Classification by least squares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def class_targets(codes: np.ndarray, classes: int) -> np.ndarray:
 
 
 class LeastSquaresClassifier(LinearClassifier):
-    """Base class of the classifiers by least squares: one label per row, or several as a 0/1 matrix."""
+    """Base class of classifiers by least squares: one label per row, or several as a 0/1 matrix."""
 
     _multilabel = False
     classes_: Any
@@ -33,7 +33,7 @@ class LeastSquaresClassifier(LinearClassifier):
         return tags
 
     def _check_targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
-        """X, codes of the classes (the 0/1 matrix of several labels), the numbers to fit, and weights."""
+        """X, codes of the classes (the 0/1 matrix of several labels), the targets to fit, and weights."""
         labels = np.asarray(y)
         self._multilabel = labels.ndim == 2 and type_of_target(labels).startswith("multilabel")
         if not self._multilabel:
@@ -55,7 +55,7 @@ class LeastSquaresClassifier(LinearClassifier):
 class RidgeClassifier(Certifiable, LeastSquaresClassifier):
     """Ridge regression on classes: minimises Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖² with y = ±1, one column per class if k > 2.
 
-    The class is the one with the largest score. Quick, and with a closed form; :class:`LogisticRegression` has
+    The predicted class has the largest score. The fit is fast and in closed form; :class:`LogisticRegression` provides
     probabilities.
 
     Parameters

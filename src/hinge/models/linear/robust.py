@@ -15,7 +15,7 @@ from hinge.solvers.run import Result
 
 
 class _RealLoss(Certifiable, LinearRegressor):
-    """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty a subclass names."""
+    """Minimises Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + Ω(w) for the loss and penalty of a subclass."""
 
     def score_loss(self) -> Loss:
         """The loss that is minimised."""
@@ -112,7 +112,7 @@ class QuantileRegressor(_RealLoss):
 class LeastAbsoluteDeviations(_RealLoss):
     """Least absolute deviations: minimises Σ sᵢ |yᵢ − ⟨w, xᵢ⟩ − b| / Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²).
 
-    The fit estimates the median of y given x, and one wild target cannot drag it far.
+    The fit estimates the median of y given x, and a single outlier has little effect on it.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class LeastAbsoluteDeviations(_RealLoss):
 class LinearSVR(_RealLoss):
     """Linear support vector regression: minimises C Σ sᵢ ℓ(yᵢ − ⟨w, xᵢ⟩ − b) + ρ‖w‖₁ + (1−ρ)/2·‖w‖².
 
-    ℓ(r) = max(|r| − ε, 0), or its square. Errors up to ε are free. The bias is not penalised.
+    ℓ(r) = max(|r| − ε, 0), or its square. Errors up to ε cost nothing. The bias is not penalised.
 
     Parameters
     ----------

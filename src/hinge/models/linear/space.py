@@ -1,4 +1,4 @@
-"""The linear hypothesis for the learner: minimise over w and b."""
+"""The space of linear functions for the learner: minimises over w and b."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _(space: Linear, task: Task) -> Fit:
 
 
 def linear_fit(result: Result, X: Any, *, history: bool) -> Fit:
-    """The function and the fitted attributes of a solution; X gives their precision."""
+    """The function and the fitted attributes of a solution, in the precision of X."""
     attributes: dict[str, Any] = {
         "coef_": keep_float32(result.w.T, X),
         "intercept_": keep_float32(result.b, X) if result.w.ndim == 2 else float(result.b[0]),

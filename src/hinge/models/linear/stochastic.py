@@ -43,13 +43,13 @@ REAL_LOSSES: dict[str, tuple[Any, ...]] = {
 class SGDClassifier(StochasticModel, LinearClassifier):
     """Stochastic gradient descent on  Σ sᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b)/Σ sᵢ + α(ρ‖w‖₁ + (1−ρ)/2·‖w‖²)  for classes.
 
-    Several classes are taken one against the others. For a solution with a proof use :class:`LogisticRegression` or
-    :class:`LinearSVC`; this one is for streams and for very many examples.
+    Several classes are trained one against the others. For a certified optimum use :class:`LogisticRegression` or
+    :class:`LinearSVC`; this estimator is for streams and for very many examples.
 
     A weight sᵢ (``sample_weight``, times that of the class) scales the gradient step of its example: in ``fit`` by
-    sᵢ over the mean weight, in ``partial_fit`` by sᵢ itself. An example of weight zero is as good as absent, and an
-    example of weight two has the same place in the objective as two copies of it, but one step of double length is
-    not two steps: the two ways lead to the same optimum, not through the same iterates.
+    sᵢ over the mean weight, in ``partial_fit`` by sᵢ itself. Weight zero means absent. An example of weight two has the
+    same effect on the objective as two copies of it, but one step of double length is not two steps: both converge to
+    the same optimum, with different iterates.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class SGDClassifier(StochasticModel, LinearClassifier):
     def fit(
         self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> SGDClassifier:
-        """Learn from examples, epoch by epoch; weights scale the steps (see the class)."""
+        """Train for several epochs; weights scale the steps (see the class)."""
         X, targets, weights = self._check_stream(X, y, sample_weight)
         self._train(X, targets, weights, coef_init, intercept_init)
         return self
@@ -289,7 +289,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
     def fit(
         self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
     ) -> SGDRegressor:
-        """Learn from examples, epoch by epoch; weights scale the steps (see :class:`SGDClassifier`)."""
+        """Train for several epochs; weights scale the steps (see :class:`SGDClassifier`)."""
         X, y, weights = drop_absent(*self._check(X, y, sample_weight))
         self._train(X, [y], [weights], coef_init, intercept_init)
         return self

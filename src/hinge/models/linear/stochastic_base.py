@@ -1,4 +1,4 @@
-"""Stochastic gradient descent for linear models: the weights as they change, epochs, and when to stop."""
+"""Stochastic gradient descent for linear models: state of the weights, epochs, and stopping."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from hinge._native import Design, core
 from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
-from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, taken
+from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, weights_of_rows
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.fast import quick_certificate
@@ -29,22 +29,22 @@ from hinge.solvers.native import native_problem
 
 PASSIVE = {"pa1": 1, "pa2": 2}
 RATES = ("optimal", "invscaling", "constant", "adaptive", *PASSIVE)
-SHORTER = 0.1  # steps that make the weights overflow are tried again at a tenth of their length
+SHORTER = 0.1  # steps that make the weights overflow are repeated at a tenth of their length
 TRIES = 12
-JUDGE_PASSES = 10
-JUDGED_TO = 1e-6  # the tolerance of certificates; that of the estimators is one of the loss from epoch to epoch
+CERTIFICATE_PASSES = 10
+CERTIFICATE_TOL = 1e-6  # tolerance of certificates; ``tol`` of the estimators is a change of the loss between epochs
 SLOWEST_BIAS = 0.01
-LOOKED_AT = 1000
+SAMPLED_ROWS = 1000
 
 
 @dataclass
 class Stream:
-    """The weights of one score, as they change from epoch to epoch."""
+    """The state of the weights of one score between epochs."""
 
     w: np.ndarray
     b: float
     mean: np.ndarray
-    paid: np.ndarray
+    applied: np.ndarray
     mean_b: float = 0.0
     steps: int = 0
     scale: float = 1.0
@@ -57,15 +57,15 @@ class Stream:
         return cls(start, float(b), np.zeros_like(start), np.zeros(len(start) + 1))
 
     def epoch(self, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any]) -> float:
-        """One pass; the mean loss of the examples as they were met. Steps that are too long are shortened."""
+        """One epoch; returns the mean loss of the examples before their steps. Shortens steps that are too long."""
         problem = native_problem(objective)
         eta, decay, power = rate
-        arrays = (self.w, self.mean, self.paid)
+        arrays = (self.w, self.mean, self.applied)
         saved = [array.copy() for array in arrays]
         for _ in range(TRIES):
             b, mean_b, steps, loss = core.sgd_epoch(
                 problem, self.w, self.mean, self.b, self.mean_b, self.steps, eta0=eta * self.scale, decay=decay,
-                power=power, epoch=self.epochs, batch=1, paid=self.paid, **options,
+                power=power, epoch=self.epochs, batch=1, applied=self.applied, **options,
             )  # fmt: skip
             if np.isfinite(loss) and np.all(np.isfinite(self.w)) and np.abs(self.w).max(initial=0.0) < 1e100:
                 self.b, self.mean_b, self.steps = b, mean_b, steps
@@ -77,23 +77,23 @@ class Stream:
         raise ValueError("The steps overflow at any length: scale the features to similar size.")
 
 
-def judged_stream(objective: Objective, w: np.ndarray, b: np.ndarray, epochs: int) -> Certificate:
-    """The certificate of weights that so many epochs found, at a tenth of their cost or a little more."""
+def certify_stream(objective: Objective, w: np.ndarray, b: np.ndarray, epochs: int) -> Certificate:
+    """The certificate of weights found in this many epochs, at about a tenth of their cost."""
     flops = epochs * pass_flops(objective.design)
-    # The full judge goes through X some ten times, and pays off only where it can afford its Newton step.
-    full = epochs >= JUDGE_PASSES and newton_flops(objective, objective.d) <= budget(flops)
+    # The full certificate takes about ten passes over X, and pays off only if the budget allows its Newton step.
+    full = epochs >= CERTIFICATE_PASSES and newton_flops(objective, objective.d) <= budget(flops)
     return (certificate if full else quick_certificate)(objective, w, b, fit_flops=flops)
 
 
 def share_of_nonzeros(X: Any) -> float:
-    """The share of entries of X that are not zero, seen on rows spread over it."""
-    some = X[:: max(1, X.shape[0] // LOOKED_AT)]
+    """The share of nonzero entries of X, estimated from evenly spaced rows."""
+    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
     values = some.data if hasattr(some, "tocsr") else some
     return float(np.count_nonzero(values)) / max(1, some.shape[0] * some.shape[1])
 
 
 class StochasticModel(Certifiable, LinearModel):
-    """What SGDClassifier and SGDRegressor share; parameters are described there."""
+    """The base class of SGDClassifier and SGDRegressor, which describe its parameters."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "shuffle", "early_stopping", "validation_fraction", "n_iter_no_change"),
@@ -108,7 +108,7 @@ class StochasticModel(Certifiable, LinearModel):
         "average": ["boolean", count()],
     }
 
-    weights_mean = "step"
+    weight_semantics = "step"
     loss_functions: dict[str, tuple[Any, ...]]
     _state: list[Stream]
 
@@ -126,7 +126,7 @@ class StochasticModel(Certifiable, LinearModel):
         """η₀, decay and power of η_t = η₀/(1 + decay·t)^power."""
         if self.learning_rate == "optimal":
             alpha = check_strength("alpha", self.alpha, zero=False)
-            # Bottou's rule: the first step is as long as typical weights are large.
+            # Bottou's rule: the first step has the size of typical weights.
             typical = np.sqrt(1.0 / np.sqrt(alpha))
             gradient = float(np.abs(loss.gradient(np.ones(1), np.array([-typical])))[0])
             first = typical / max(1.0, gradient)
@@ -145,8 +145,8 @@ class StochasticModel(Certifiable, LinearModel):
         assert coordinates is not None
         return {
             "l2": float(coordinates.l2[0]) if d else 0.0,
-            # The bias moves at every visit, a weight only where its feature is met: at full length the bias of sparse
-            # data would outweigh the effect of the weights.
+            # The bias moves at every visit, a weight only if its feature is present: with full steps the bias of sparse
+            # data would dominate the weights.
             "bias_rate": max(SLOWEST_BIAS, share_of_nonzeros(X)),
             "average": int(self.average),
             "passive": PASSIVE.get(self.learning_rate, 0),
@@ -177,13 +177,13 @@ class StochasticModel(Certifiable, LinearModel):
     def _train(
         self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None], coef: Any, intercept: Any
     ) -> None:
-        """Epochs until the objective stops falling. ``weights`` have no zeros."""
+        """Runs epochs until the objective stops falling. ``weights`` have no zeros."""
         if self.warm_start and coef is None and hasattr(self, "_state"):
             coef, intercept = [s.w for s in self._state], [s.b for s in self._state]
         self._state = self._streams(len(targets), X.shape[1], coef, intercept)
         if self.early_stopping:
             train, held = self._held_out(targets)
-            objectives = self._objectives(X[train], [y[train] for y in targets], taken(weights, train))
+            objectives = self._objectives(X[train], [y[train] for y in targets], weights_of_rows(weights, train))
         else:
             held, objectives = None, self._objectives(X, targets, weights)
         rate, options = (
@@ -192,9 +192,9 @@ class StochasticModel(Certifiable, LinearModel):
         )
         held_sets = None
         if held is not None:
-            held_sets = self._objectives(X[held], [y[held] for y in targets], taken(weights, held))
+            held_sets = self._objectives(X[held], [y[held] for y in targets], weights_of_rows(weights, held))
         if self._given is not None:
-            tight = [self._given.judged(o, JUDGED_TO).certificate for o in objectives]
+            tight = [self._given.certified(o, CERTIFICATE_TOL).certificate for o in objectives]
             self.certificate_ = max(tight, key=lambda c: c.error)
             return
         ended = [
@@ -203,10 +203,10 @@ class StochasticModel(Certifiable, LinearModel):
         ]
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
-        judged = [judged_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
+        certified = [certify_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
         status = Status.RULE if all(ended) else Status.MAX_ITER
         self.certificate_ = with_run(
-            max(judged, key=lambda c: c.error),
+            max(certified, key=lambda c: c.error),
             solver="sgd",
             iterations=self.n_iter_,
             seconds=np.nan,
@@ -221,10 +221,10 @@ class StochasticModel(Certifiable, LinearModel):
 
     @abstractmethod
     def _held_score(self, held: Objective, z: np.ndarray) -> float:
-        """How well scores predict the targets that were held out: the measure of ``score``."""
+        """The score of predictions on the held-out targets: the measure of ``score``."""
 
     def _held_out(self, targets: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to learn from, in their order, and rows to judge by."""
+        """Rows for training, in their order, and held-out rows."""
         split = StratifiedShuffleSplit if is_classifier(self) else ShuffleSplit
         seed = 0 if self.random_state is None else self.random_state
         splitter = split(n_splits=1, test_size=float(self.validation_fraction), random_state=seed)
@@ -236,7 +236,7 @@ class StochasticModel(Certifiable, LinearModel):
         self, stream: Stream, objective: Objective, rate: tuple[float, float, float], options: dict[str, Any],
         held: Objective | None,
     ) -> bool:  # fmt: skip
-        """Whether the stopping rule was met before ``max_iter``."""
+        """Runs epochs; returns whether the stopping rule was met before ``max_iter``."""
         best, idle = np.inf, 0
         for _ in range(self.max_iter):
             before = objective.penalty.value(stream.w)
@@ -270,9 +270,9 @@ class StochasticModel(Certifiable, LinearModel):
             raise ValueError("early_stopping should be False with partial_fit: a piece has no examples to hold out.")
 
     def _learn_piece(self, X: Any, targets: list[np.ndarray], weights: list[np.ndarray | None]) -> None:
-        """One epoch over a piece of data, going on from where the last piece ended.
+        """One epoch over a piece of data, continuing from the end of the last piece.
 
-        Weights compare examples across pieces, so they are not divided by their mean over this one.
+        Weights compare examples across pieces, so they are not divided by the mean weight of this one.
         """
         if not hasattr(self, "_state"):
             self._state = self._streams(len(targets), X.shape[1], None, None)

@@ -18,12 +18,12 @@ LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 
 
 class MarginClassifier(LinearClassifier):
-    """What is known about the margins of a fitted linear classifier."""
+    """Linear classifiers with margins of the training data."""
 
     def _adopt_margins(self, X: Any, codes: np.ndarray, results: list[Result], scale: float | np.ndarray) -> None:
         """Margins, slacks, α and support vectors of the training data; one column per problem if there are several.
 
-        ``scale`` is C (or what stands for it, also example by example), so that 0 ≤ α ≤ C sᵢ for the hinge loss and w = Σ αᵢ yᵢ xᵢ.
+        ``scale`` is C (or its equivalent, per example), so that 0 ≤ α ≤ C sᵢ for the hinge loss and w = Σ αᵢ yᵢ xᵢ.
         """
         k = len(self.classes_)
         targets = [signs(codes)] if k == 2 else [np.where(codes == j, 1.0, -1.0) for j in range(k)]
@@ -50,7 +50,7 @@ class LinearSVC(Certifiable, MarginClassifier):
     """Linear support vector machine: minimises C Σ sᵢ ℓ(yᵢ(⟨w, xᵢ⟩ + b)) + ½‖w‖² (or ‖w‖₁).
 
     ℓ(m) = max(0, 1 − m), or its square. The bias is not penalised: this is the textbook's problem, whose constraints
-    are yᵢ(⟨w, xᵢ⟩ + b) ≥ 1 − ξᵢ. Several classes are taken one against the others.
+    are yᵢ(⟨w, xᵢ⟩ + b) ≥ 1 − ξᵢ. Several classes are trained one against the others.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class LinearSVC(Certifiable, MarginClassifier):
         return self
 
     def _fit_as_one_problem(self, X: Any, codes: np.ndarray, weights: np.ndarray | None) -> LinearSVC:
-        from hinge.models.multiclass.svm import MulticlassSVM  # here: it builds upon this package
+        from hinge.models.multiclass.svm import MulticlassSVM  # a local import: that module imports this package
 
         if self.solver != "auto":
             raise ValueError(

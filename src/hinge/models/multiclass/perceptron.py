@@ -66,7 +66,7 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
     array(['a'], dtype='<U1')
     """
 
-    weights_mean = "step"
+    weight_semantics = "step"
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "fit_intercept", "shuffle"),

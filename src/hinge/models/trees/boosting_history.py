@@ -91,7 +91,7 @@ class History:
         if watch is not None:
             self.scorer = self._scorer()
             self._begin(continued=False)
-            self.start = self._judged()
+            self.start = self._validation_loss()
             if continued:
                 self._begin(continued=True)
                 if len(earlier.get("validation_score_", ())) == estimator.n_iter_:
@@ -111,7 +111,7 @@ class History:
         """Updates these scores with the trees of one round."""
         Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
 
-    def _judged(self) -> float:
+    def _validation_loss(self) -> float:
         """The loss, or the negative score, on the held-out rows after the current round."""
         _, target, w = self.watch
         return self.unit * self.loss.mean(target, self.scores, w) if self.scorer is None else -self.scorer()
@@ -135,7 +135,7 @@ class History:
             self._record(y, weight)
         if self.watch is not None:
             self._follow(grown)
-            self.validation.append(self._judged())
+            self.validation.append(self._validation_loss())
         if self.progress is not None:
             self.progress.line(round_, [self.train[-1], *self.falls[-1:]] if self.samples else self.train[-1:])
         elif e.verbose:

@@ -1,4 +1,4 @@
-"""What a certificate holds, and how it reads."""
+"""The contents of a certificate, and its explanation in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hinge.config import shows_html
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known about a fit.
+    """What is known about the accuracy of a fit.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Certificate:
 
     @classmethod
     def of_gap(cls, primal: float, gap: float, *, tol: float, convexity: float = 0.0, **how: Any) -> Certificate:
-        """From an objective and its duality gap; ``convexity`` is the modulus of strong convexity, if it has one."""
+        """The certificate of an objective and its duality gap; ``convexity`` is a modulus of strong convexity."""
         return cls(
             primal=primal,
             dual=primal - gap,
@@ -82,7 +82,7 @@ class Certificate:
         return bool(self.error <= self.tol)
 
     def explain(self) -> str:
-        """One paragraph: what the numbers mean and, if the fit fell short, what to change."""
+        """One paragraph: the meaning of the numbers and, if the tolerance was not met, what to change."""
         if self.kind == "gap":
             meaning = (
                 f"The objective is {self.primal:.6g}, and no weights can bring it below {self.dual:.6g}: "
@@ -129,6 +129,6 @@ class Certificate:
         return f"<table>{cells}</table><p>{html.escape(self.explain())}</p>"
 
 
-def with_run(judged: Certificate, *, solver: str, iterations: int, seconds: float, status: str) -> Certificate:
-    """The certificate with a note of how the weights were found."""
-    return replace(judged, solver=solver, iterations=iterations, seconds=seconds, status=status)
+def with_run(certified: Certificate, *, solver: str, iterations: int, seconds: float, status: str) -> Certificate:
+    """The certificate with a record of the run that found the weights."""
+    return replace(certified, solver=solver, iterations=iterations, seconds=seconds, status=status)

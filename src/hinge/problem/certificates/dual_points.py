@@ -23,8 +23,8 @@ from hinge.problem.penalties import Coordinates
 from hinge.problem.root import best_bias
 
 LAST_PLACES = 16 * np.finfo(float).eps  # rounding of a sum of products, relative to the sizes of the factors
-DECREASE_IN_ROUNDING = 1e-13  # of the objective: smaller decreases cannot be seen in its value
-BALANCED = 1e-13  # dual variables whose sum is below this share of their size balance but for rounding
+DECREASE_IN_ROUNDING = 1e-13  # relative to the objective: smaller decreases are lost in its rounding
+BALANCED = 1e-13  # dual variables whose sum is below this share of their size balance up to rounding
 
 
 def has_dual(objective: Objective) -> bool:
@@ -33,7 +33,7 @@ def has_dual(objective: Objective) -> bool:
 
 
 def trivial_bound(objective: Objective) -> float:
-    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound where every example can be fitted exactly."""
+    """D(0) = Σ cᵢ min ℓ(yᵢ, ·) + min Ω: the best bound if every example can be fitted exactly."""
     none = objective.penalty.conjugate(objective.zero()[0])
     if objective.outputs > 1 and objective.loss.outputs == "classes":  # examples of a class have the same ℓ*(y, 0)
         labels, which = np.unique(objective.y, return_inverse=True)
@@ -55,7 +55,7 @@ def dual_value(objective: Objective, u: Array) -> float:
 
 
 def scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tuple[Array, float]:
-    """The scores of one output and D(u), together: one look at the examples."""
+    """The scores of one output and D(u), in one pass over the examples."""
     feasible = balanced(objective, u)
     if feasible is None:
         return objective.scores(w, b), -np.inf
@@ -75,15 +75,15 @@ def bound(objective: Objective, u: Array, g: Array) -> float:
     if objective.offset is not None:
         value += float(np.sum(objective.weighted(u) * objective.offset))
     value -= objective.penalty.conjugate(-g)
-    return value if np.isfinite(value) else -np.inf  # sums that overflowed prove nothing
+    return value if np.isfinite(value) else -np.inf  # sums that overflowed give no bound
 
 
 def drop_rounding(objective: Objective, g: Array, squares: Array | float) -> None:
-    """Sets g to zero where it should be and is but for rounding.
+    """Sets g to zero where it must be zero and differs from it by rounding only.
 
-    A weight that may grow without limit or penalty needs a gradient of exactly zero: the bound is too high by |g_j w*_j|
-    otherwise. Rounding of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no more than
-    that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
+    A weight that may grow without limit or penalty needs a gradient of exactly zero; otherwise the bound is too high by
+    |g_j w*_j|. The rounding error of g_j = Σ cᵢ xᵢⱼ uᵢ is a few units in the last place of √(Σ cᵢ xᵢⱼ² · Σ cᵢ uᵢ²); no
+    more than that is dropped. ``squares``: Σ cᵢ uᵢ², one for each output.
     """
     coordinates = objective.penalty.coordinates(objective.d)
     if coordinates is None:
@@ -101,9 +101,9 @@ def _free(coordinates: Coordinates, g: Array) -> np.ndarray:
 
 
 def balanced(objective: Objective, u: Array) -> Array | None:
-    """u itself, or dual variables near it, with Σ cᵢ uᵢ = 0 if there is a bias: without that D(u) would not be a bound.
+    """u itself, or dual variables near it, with Σ cᵢ uᵢ = 0 if there is a bias: D(u) is a bound only then.
 
-    The gradients of a kinked loss at its best bias need not balance. None if nothing near does.
+    The gradients of a loss with kinks at its best bias need not balance. None if no nearby dual variables do.
     """
     if not objective.fit_intercept:
         return u
@@ -115,7 +115,7 @@ def balanced(objective: Objective, u: Array) -> Array | None:
 
 
 def balance(objective: Objective, u: Array) -> Array:
-    """Dual variables near u with Σ cᵢ uᵢ = 0: one common shift, cut to the domain."""
+    """Dual variables near u with Σ cᵢ uᵢ = 0: one common shift, clipped to the domain."""
     if u.ndim == 2:
         repair = getattr(objective.loss, "balance_dual", None)
         if repair is not None:
@@ -137,7 +137,7 @@ def balance(objective: Objective, u: Array) -> Array:
 
 
 def replace_target(objective: Objective, y: Array) -> Objective:
-    """The problem of one of several outputs."""
+    """The problem of one of several outputs, with target y."""
     return replace(objective, y=y, outputs=1)
 
 
@@ -145,7 +145,7 @@ def best_shift(objective: Objective, z: Array) -> float:
     def derivatives(b: float) -> tuple[float, float]:
         return objective.native.derivative_sums(objective.y, z + b, objective.c)
 
-    if objective.loss.constant_curvature:  # Newton's step is exact, and a second one takes off its rounding
+    if objective.loss.constant_curvature:  # Newton's step is exact; a second one removes its rounding
         shift = 0.0
         for _ in range(2):
             slope, bend = derivatives(shift)
@@ -164,7 +164,7 @@ def best_shifts(objective: Objective, z: Array) -> Array:
         if size <= BALANCED * np.max(np.abs(cu).sum(axis=0), initial=0.0):
             break
         step, scale = scipy.linalg.lstsq(curvature(), g)[0], 1.0
-        # Near the optimum rounding hides the decrease, and Newton's step is right as it is, while it still helps.
+        # Near the optimum rounding hides the decrease; Newton's step is then accepted as long as the gradient falls.
         visible = float(g @ step) > DECREASE_IN_ROUNDING * abs(value)
         if not visible and size > 0.5 * before:
             break
@@ -180,7 +180,7 @@ def best_shifts(objective: Objective, z: Array) -> Array:
 
 
 def _at_scores(objective: Objective, z: Array) -> tuple[float, Array, Callable[[], Array]]:
-    """The risk at the scores of several outputs, c∘ℓ', and a function that gives the second derivative in the biases."""
+    """The risk at the scores of several outputs, c∘ℓ', and a function that computes the Hessian in the biases."""
     loss, y, c = objective.loss, objective.y, objective.c
     if isinstance(loss, Softmax):
         value, cu = core.softmax_gradient(y, np.ascontiguousarray(z), c)

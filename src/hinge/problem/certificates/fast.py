@@ -7,8 +7,8 @@ where the weights are far from optimal. So
 - the bound is taken at the best point of the ray s·u, 0 < s ≤ 1, along which X'(c∘u) need not be computed again:
   D(s·u) = −Σ cᵢ ℓ*(yᵢ, s uᵢ) + s Σ cᵢ uᵢ offsetᵢ − Ω*(−s X'(c∘u)), a concave function of one number.
 
-Both stay inside the domain of ℓ*, which is convex and holds zero, so the bound is valid; it is only less tight
-near the optimum than the one that the full judge finds with Newton's step.
+Both stay inside the domain of ℓ*, which is convex and contains zero, so the bound is valid. Near the optimum it is only
+less tight than the one that the full certificate finds with a Newton step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hinge.problem.certificates.dual_points import has_dual
 from hinge.problem.certificates.linear import certificate, convexity
 from hinge.problem.objective import Array, Objective
 
-LOOKED_AT = 4096  # examples by which s is chosen; the bound itself takes all of them
+SAMPLED = 4096  # examples from which s is chosen; the bound itself uses all of them
 SHORTEST = 1e-9  # the smallest s tried, relative to the largest feasible one
 TRIALS = 10
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -32,16 +32,16 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 def quick_certificate(
     objective: Objective, w: Array, b: Array, *, tol: float = 1e-6, fit_flops: float = 0.0
 ) -> Certificate:
-    """Judge weights w and bias b of one output; where the ray gives no bound, as :func:`certificate` does."""
+    """Certify weights w and bias b of one output; where the ray gives no bound, as :func:`certificate` does."""
     if objective.outputs > 1 or not has_dual(objective):
         return certificate(objective, w, b, tol=tol, fit_flops=fit_flops)
     z = objective.scores(w, b)
     primal = objective.risk_of_scores(z) + objective.penalty.value(w)
-    u = objective.slopes_of_scores(z)
+    u = objective.gradient_of_scores(z)
     if objective.fit_intercept:
         u = balanced_sides(objective.c, u)
     dual = ray_bound(objective, u)
-    if not 0.0 < dual <= primal:  # says nothing; beyond it, rounding
+    if not 0.0 < dual <= primal:  # a bound ≤ 0 is of no use, one above primal is rounding
         return certificate(objective, w, b, tol=tol, fit_flops=fit_flops)
     gap = primal - dual
     return Certificate.of_gap(primal, gap, tol=tol, convexity=convexity(objective), exact=gap <= tol * abs(primal))
@@ -68,21 +68,21 @@ def ray_bound(objective: Objective, u: Array) -> float:
     if longest == 0.0:
         return -np.inf
     lean = 0.0 if objective.offset is None else float(cu @ objective.offset)
-    some = slice(None, None, max(1, objective.n // LOOKED_AT))
+    some = slice(None, None, max(1, objective.n // SAMPLED))
     y, c, part = (np.ascontiguousarray(a[some]) for a in (objective.y, objective.c, cu))
     share = float(objective.c.sum() / c.sum())
-    paid = objective.penalty.conjugate_along(-g)
+    penalty_along = objective.penalty.conjugate_along(-g)
 
     def loss(log_s: float) -> float:
         s = np.exp(log_s)
-        return share * float(objective.native.conjugate(y, s * part, c)) - s * lean + paid(s)
+        return share * float(objective.native.conjugate(y, s * part, c)) - s * lean + penalty_along(s)
 
     s = np.exp(lowest(loss, np.log(SHORTEST * longest), np.log(longest)))
-    return s * lean - objective.conjugate_sum(s * u) - paid(s)
+    return s * lean - objective.conjugate_sum(s * u) - penalty_along(s)
 
 
 def lowest(f: Callable[[float], float], left: float, right: float) -> float:
-    """Where between ``left`` and ``right`` a function with one valley is lowest, by golden sections."""
+    """The minimiser of a unimodal function between ``left`` and ``right``, by golden-section search."""
     inner, outer = left + (1 - GOLDEN) * (right - left), left + GOLDEN * (right - left)
     at_inner, at_outer, at_right = f(inner), f(outer), f(right)
     best, least = (right, at_right) if at_right <= at_outer else (outer, at_outer)

@@ -32,7 +32,7 @@ def ridge_certificate(
 def ridge_residual(
     K: Array, y: Array, c: Array, alpha: Any, weights: Array | None, *, tol: float, **how: Any
 ) -> Certificate:
-    """‖K(S(Kc − y) + αc)‖ / ‖KSy‖: the gradient by c, where no dual is known (an indefinite K, or α = 0)."""
+    """‖K(S(Kc − y) + αc)‖ / ‖KSy‖: the gradient by c, if no dual is known (an indefinite K, or α = 0)."""
     s, fitted = _column(weights, y), K @ c
     primal = float(np.sum(s * (y - fitted) ** 2)) + float(np.sum(alpha * c * fitted))
     left, start = K @ (s * (fitted - y) + alpha * c), K @ (s * y)
@@ -50,8 +50,8 @@ def centres_certificate(
 ) -> Certificate:  # fmt: skip
     """P = Σ cᵢ ℓ(yᵢ, zᵢ) + λ/2 ‖β‖² with z = Φβ + b, for a smooth loss and the maps Φ (``times``) and Φ' (``pull``).
 
-    With uᵢ = ℓ'(yᵢ, zᵢ) Fenchel's inequality is an equality, so that P − D(u) = ‖Φ'(c∘u) + λβ‖² / (2λ) + b Σ cᵢ uᵢ; the
-    last sum is zero at the best bias but for rounding.
+    With uᵢ = ℓ'(yᵢ, zᵢ) Fenchel's inequality is an equality, so P − D(u) = ‖Φ'(c∘u) + λβ‖² / (2λ) + b Σ cᵢ uᵢ; the last
+    sum is zero at the best bias up to rounding.
     """
     risk, cu = loss.gradient(y, times(beta) + bias, c)
     g = pull(cu) + lam * beta

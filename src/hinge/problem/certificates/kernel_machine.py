@@ -1,4 +1,4 @@
-"""Support vector machines as problems, and their judge: what is minimised, its dual, and how far apart the two are.
+"""Support vector machines as problems: the objective, its dual, and the certificate of the gap between them.
 
 Problem     min_{f∈H, b, ρ}  ½‖f‖² + Σ_v U_v·max(0, s_v(t_v − f(x_v) − b) + ρ) + B·b − N·ρ
 Dual        max_α  Σ s_v t_v α_v − ½‖Σ s_v α_v k(x_v, ·)‖²,   0 ≤ α ≤ U,   Σ s_v α_v = B,   Σ α_v = N
@@ -12,11 +12,11 @@ One or two variables v per point:
     ν-regression     (s, t) = (+1, y) and (−1, y), ρ = −ε,       U = C·weight,  N = C·ν·Σ weight
     one class        s = 1, t = 0, without ρ (−b is the offset), U = weight,    B = ν·Σ weight
 
-The judge is given α, b and ρ, computes the scores from α alone, a block of examples at a time, and both objectives
-from those. Nothing a solver kept on its way is used, and multipliers that are not feasible prove nothing.
+The certificate is computed from α, b and ρ: the scores from α alone, a block of examples at a time, and both objectives
+from the scores. No intermediate result of a solver is used, and infeasible multipliers give no bound.
 
 If the kernel is not known to be positive semidefinite, ‖f‖² may be negative: the problem has no lower bound, its dual
-proves nothing, and what is left is the residual of the optimality conditions of the dual (``violation``).
+gives none either, and the certificate is the residual of the optimality conditions of the dual (``violation``).
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from hinge.problem.numerics import weighted_sum
 
 Array = NDArray[np.float64]
 
-# Rows of a kernel matrix made in Python at a time.
+# Rows of a kernel matrix computed in Python at a time.
 BLOCK_ROWS = 512
 # Rounding allowed in the sums of multipliers, relative to their size.
 BALANCE = 1e-9
-# Up to this many numbers to go through for all kernel values they are in double precision: it is as quick.
+# Up to this many multiplications kernel values are computed in double precision, which is as fast.
 DOUBLE_WORK = 2e8
-# An objective this small beside what it could be is zero.
+# An objective below this share of its scale is zero.
 NOTHING = 1e-10
-# From this many points of an expansion on, the values among them are computed once for both sides of the diagonal.
+# From this many points of an expansion on, the values among them are computed once for both triangles.
 MANY_POINTS = 1000
-# How many points give an idea of the size of scores.
+# The number of points from which the size of scores is estimated.
 FEW_POINTS = 200
 
 
@@ -57,22 +57,22 @@ class Dual:
     sign: Array
     target: Array
     upper: Array
-    start: Array  # multipliers that are feasible: they say what the sums are
-    nu: bool = False  # whether Σ α is given too
+    start: Array  # feasible multipliers, which define the sums
+    nu: bool = False  # whether Σ α is fixed too
 
     @property
     def groups(self) -> int:
-        """How many sums are kept: one, or one for each sign."""
+        """The number of sums that are fixed: one, or one for each sign."""
         return 2 if self.nu else 1
 
     @property
     def scale(self) -> float:
-        """The size of targets: what violations are relative to. Zero if there are no targets."""
+        """The size of targets, the unit of violations. Zero if there are no targets."""
         return max(float(np.std(self.target)), float(np.max(np.abs(self.target), initial=0.0)) * 1e-3)
 
 
 def classification(y: Array, upper: Array) -> Dual:
-    """Labels −1/+1; of several problems, side by side in rows."""
+    """Labels −1/+1; several problems are stacked in rows."""
     return Dual(np.ascontiguousarray(y), np.ascontiguousarray(y), np.ascontiguousarray(upper), np.zeros(np.shape(y)))
 
 
@@ -88,7 +88,7 @@ def regression(y: Array, epsilon: float, upper: Array) -> Dual:
 
 
 def nu_classification(y: Array, nu: float, upper: Array) -> Dual:
-    """Labels −1/+1, the fraction ν of margin errors in place of their cost; of several problems, in rows."""
+    """Labels −1/+1, the fraction ν of margin errors in place of their cost; several problems are stacked in rows."""
     half = 0.5 * nu * upper.sum(axis=-1)
     start = fill(np.where(y < 0, upper, 0.0), half) + fill(np.where(y > 0, upper, 0.0), half)
     return Dual(np.ascontiguousarray(y), np.zeros(np.shape(y)), np.ascontiguousarray(upper), start, nu=True)
@@ -107,13 +107,13 @@ def nu_regression(y: Array, nu: float, upper: Array) -> Dual:
 
 
 def one_class(nu: float, upper: Array) -> Dual:
-    """No targets: the smallest region that leaves out the fraction ν."""
+    """No targets: the smallest region that excludes the fraction ν."""
     n = len(upper)
     return Dual(np.ones(n), np.zeros(n), np.ascontiguousarray(upper), fill(upper, nu * float(upper.sum())))
 
 
 def fill(upper: Array, total: Any) -> Array:
-    """0 ≤ α ≤ U with sum ``total``: the first ones up to their bounds. Along the last axis."""
+    """0 ≤ α ≤ U with sum ``total``, along the last axis: the first entries are at their bounds."""
     most = upper.sum(axis=-1)
     if np.any(total > most * (1 + 1e-12)):
         raise ValueError(f"No multipliers up to {np.min(most):g} in total can have the sum {np.max(total):g}.")
@@ -122,7 +122,7 @@ def fill(upper: Array, total: Any) -> Array:
 
 
 class Gap:
-    """What follows from both objectives and from what their difference is relative to."""
+    """Properties derived from both objectives and the scale of their difference."""
 
     primal: float
     dual: float
@@ -138,16 +138,16 @@ class Gap:
 
 
 def machines_certificate(
-    judged: Sequence[Gap], tol: float, *, strength: float = 1.0, residual: float | None = None, **how: Any
+    machines: Sequence[Gap], tol: float, *, strength: float = 1.0, residual: float | None = None, **how: Any
 ) -> Certificate:
-    """One certificate for one or several machines solved side by side: objectives add up.
+    """One certificate for one or several machines solved side by side: their objectives are summed.
 
-    ``residual`` takes the place of the gap where the kernel is not known to be positive semidefinite. The objective that
-    is reported is ``strength`` times that of the machines.
+    ``residual`` replaces the gap if the kernel is not known to be positive semidefinite. The reported objective is
+    ``strength`` times that of the machines.
     """
-    primal, dual = strength * sum(part.primal for part in judged), strength * sum(part.dual for part in judged)
+    primal, dual = strength * sum(part.primal for part in machines), strength * sum(part.dual for part in machines)
     gap = max(primal - dual, 0.0)
-    size = strength * sum(part.reference for part in judged)
+    size = strength * sum(part.reference for part in machines)
     return Certificate(
         primal=primal,
         dual=dual,
@@ -162,8 +162,8 @@ def machines_certificate(
 
 
 @dataclass(frozen=True)
-class Judgement(Gap):
-    """Scores without the bias, and both objectives; ``reference`` is what the gap is relative to."""
+class Evaluation(Gap):
+    """Scores without the bias, and both objectives; ``reference`` is the scale of the relative gap."""
 
     scores: Array
     primal: float
@@ -171,19 +171,19 @@ class Judgement(Gap):
     reference: float
 
 
-def judge(
+def evaluate_machine(
     kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, single: bool = False
-) -> Judgement:
+) -> Evaluation:
     """Both objectives of α, b and ρ, from scores computed here."""
     coefficients = point_coefficients(dual, alpha, evaluate.length(X))
-    return weigh(dual, alpha, expansion_scores(kernel, X, coefficients, single=single), bias, rho)
+    return evaluate_at_scores(dual, alpha, expansion_scores(kernel, X, coefficients, single=single), bias, rho)
 
 
-def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Judgement:
+def evaluate_at_scores(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Evaluation:
     """Both objectives, given the scores.
 
-    The gap is relative to the objective without what ρ and b earn. For the machines without targets that is, times
-    1/ρ², the objective of the C form that finds the same function: C = 1/ρ.
+    The gap is relative to the objective without the terms B·b − N·ρ. For machines without targets this is, times 1/ρ²,
+    the objective of the C form that finds the same function: C = 1/ρ.
     """
     n = len(scores)
     square = float(weighted_sum(point_coefficients(dual, alpha, n), scores))
@@ -191,19 +191,19 @@ def weigh(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> J
     slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho, 0.0)
     used = dual.upper > 0
     cost = 0.5 * square + float(weighted_sum(dual.upper[used], slack[used]))
-    earned = (total * rho if dual.nu else 0.0) - signed * bias
+    linear = (total * rho if dual.nu else 0.0) - signed * bias
     lower = float(weighted_sum(dual.sign * alpha, dual.target)) - 0.5 * square if feasible(dual, alpha) else -np.inf
-    return Judgement(scores, cost - earned, lower, cost + max(-earned, 0.0))
+    return Evaluation(scores, cost - linear, lower, cost + max(-linear, 0.0))
 
 
 @dataclass(frozen=True)
 class Stack:
     """Duals of one variable per point, side by side: row p of every table is problem p.
 
-    Rows are filled up to one length with variables that are held at zero.
+    Rows are padded to one length with variables fixed at zero.
     """
 
-    rows: NDArray[np.int64]  # (problems, points): numbers of points
+    rows: NDArray[np.int64]  # (problems, points): indices of points
     lengths: NDArray[np.int64]
     dual: Dual  # tables of that shape
 
@@ -214,7 +214,7 @@ class Stack:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Which entries are no filling."""
+        """Which entries are not padding."""
         return np.arange(self.rows.shape[1]) < self.lengths[:, None]
 
     @property
@@ -233,8 +233,10 @@ class Stack:
         return core.scores_of_many(gram, self.rows, self.lengths, np.ascontiguousarray(coefficients))
 
 
-def weigh_stack(stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array) -> tuple[Array, Array, Array, Array]:
-    """Scores, both objectives and what the gap is relative to, as :func:`judge` has them, for every problem."""
+def evaluate_stack(
+    stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Scores, both objectives and the scale of the gap, as :func:`evaluate_machine` has them, for every problem."""
     dual = stack.dual
     coefficients = dual.sign * alpha
     scores = stack.scores(gram, coefficients)
@@ -242,7 +244,7 @@ def weigh_stack(stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array
     signed, total = _sums(dual.sign, dual.start), np.sum(dual.start, axis=1)
     slack = np.maximum(dual.sign * (dual.target - scores - bias[:, None]) + rho[:, None], 0.0)
     cost = 0.5 * square + _sums(dual.upper, slack)
-    earned = (total * rho if dual.nu else 0.0) - signed * bias
+    linear = (total * rho if dual.nu else 0.0) - signed * bias
     most = BALANCE * np.maximum(alpha.sum(axis=1), np.finfo(float).tiny)
     kept = np.all((alpha >= 0) & (alpha <= dual.upper), axis=1)
     moved = alpha - dual.start
@@ -250,7 +252,7 @@ def weigh_stack(stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array
     if dual.nu:
         kept &= np.abs(np.sum(moved, axis=1)) <= most
     lower = np.where(kept, _sums(coefficients, dual.target) - 0.5 * square, -np.inf)
-    return scores, cost - earned, lower, cost + np.maximum(-earned, 0.0)
+    return scores, cost - linear, lower, cost + np.maximum(-linear, 0.0)
 
 
 def _sums(a: Array, b: Array) -> Array:
@@ -259,10 +261,10 @@ def _sums(a: Array, b: Array) -> Array:
 
 
 def violation(dual: Dual, alpha: Array, scores: Array) -> float:
-    """How far the optimality conditions of the dual are from being met, in units of ``residual_scale``.
+    """The violation of the dual's optimality conditions, in units of ``residual_scale``.
 
     With e = t − f(x):  max e over {v : s_v α_v may rise} − min e over {v : s_v α_v may fall}, in each group of signs
-    whose sum is kept; zero where the first is the smaller one.
+    whose sum is fixed; zero if it is negative.
     """
     e = dual.target - np.tile(scores, len(alpha) // len(scores))
     positive = dual.sign > 0
@@ -281,13 +283,13 @@ def residual_scale(dual: Dual, scores: Array) -> float:
 
 
 def largest_square(kernel: Kernel, X: Any) -> float:
-    """k(x, x), the largest of a few points."""
+    """The largest k(x, x) of a few points."""
     diagonal = np.diagonal(X)[:FEW_POINTS] if isinstance(kernel, Precomputed) else kernel.diagonal(X[:FEW_POINTS])
     return float(np.max(np.abs(diagonal), initial=0.0))
 
 
 def start_spread(kernel: Kernel, X: Any, dual: Dual) -> float:
-    """How much scores vary at the start, judged by a few points; 0 if there are targets, which say it better."""
+    """The variation of scores at the start, from a few points; 0 if there are targets, which give a better scale."""
     if dual.scale > 0:
         return 0.0
     n = evaluate.length(X)
@@ -298,7 +300,7 @@ def start_spread(kernel: Kernel, X: Any, dual: Dual) -> float:
 
 
 def feasible(dual: Dual, alpha: Array) -> bool:
-    """Whether multipliers keep their bounds and, but for rounding, their sums."""
+    """Whether multipliers satisfy their bounds and, up to rounding, their sums."""
     if not (np.all(alpha >= 0) and np.all(alpha <= dual.upper)):
         return False
     most = BALANCE * max(float(alpha.sum()), np.finfo(float).tiny)
@@ -312,7 +314,7 @@ def point_coefficients(dual: Dual, alpha: Array, n: int) -> Array:
 
 
 def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: bool = False) -> Array:
-    """Σⱼ βⱼ k(xⱼ, xᵢ) for every i, in blocks: memory for some rows of the kernel matrix only."""
+    """Σⱼ βⱼ k(xⱼ, xᵢ) for every i, in blocks: only some rows of the kernel matrix are in memory."""
     n, support = evaluate.length(X), np.flatnonzero(coefficients)
     if not len(support):
         return np.zeros(n)
@@ -324,7 +326,7 @@ def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: boo
         if len(support) < MANY_POINTS:
             both = evaluate.both(program, X, X[support], precision)
             return core.kernel_scores(program, *both, np.ascontiguousarray(coefficients[support, None]))[:, 0]
-        # Among the points of the expansion every kernel value serves two scores.
+        # Among the points of the expansion every kernel value is used for two scores.
         others, scores = np.flatnonzero(coefficients == 0), np.empty(n)
         rest, own = evaluate.both(program, X[others], X[support], precision)
         scores[support] = core.kernel_self_scores(program, own, coefficients[support])
@@ -335,16 +337,16 @@ def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: boo
 
 
 def centred(kernel: Kernel, X: Any) -> Any:
-    """Inputs with mean zero where distances are all that matters: they stay as they are, and lose fewer digits."""
+    """Inputs shifted to mean zero if only distances matter: these do not change, and lose fewer digits."""
     return X - X.mean(axis=0) if kernel.stationary and not scipy.sparse.issparse(X) else X
 
 
 def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
-    """Whether kernel values in single precision (6e-8) leave the tolerance within reach.
+    """Whether kernel values in single precision (6e-8) allow the tolerance to be met.
 
-    The kernel must be bounded by its value at distance zero, the rounding of distances small against its width, and
-    the sum of rounding errors in a score, about 6e-8·U·√n, small against the violation that is allowed (without
-    targets scores are of the size of the multipliers themselves).
+    The kernel must be bounded by its value at distance zero, the rounding of distances small compared with its width,
+    and the accumulated rounding errors of a score, about 6e-8·U·√n, small compared with the allowed violation (without
+    targets scores are of the size of the multipliers).
     """
     if not kernel.stationary or X.shape[0] ** 2 * float(X.shape[1]) <= DOUBLE_WORK:
         return False
@@ -357,7 +359,7 @@ def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:
         square = float(np.max(X.multiply(X).sum(axis=1)))
     else:
         square = float(np.max(np.einsum("ij,ij->i", X, X)))
-    # k at half the largest distance from the centre says how wide the kernel is there.
+    # k at half the largest distance from the centre measures the kernel's width there.
     probe = np.zeros((2, X.shape[1]))
     probe[1, 0] = np.sqrt(square)
     value = kernel(probe)

@@ -1,17 +1,18 @@
-"""The judge: how close weights are to the optimum, computed by code no solver owns.
+"""Certificates of linear problems: how close weights are to the optimum, computed by code no solver owns.
 
 For the problem  P(w, b) = Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w)  all dual variables u give a lower bound of the optimum,
 
     D(u) = −Σ cᵢ ℓ*(yᵢ, uᵢ) + Σ cᵢ uᵢ offsetᵢ − Ω*(−X'(c∘u)),      Σ cᵢ uᵢ = 0 if there is a bias,
 
-so gap = P(w, b) − D(u) ≥ P(w, b) − P* ≥ 0 (weak duality). The judge computes dual variables from the
-weights alone, and, where a solver offers its own, tries those too after making them feasible; a wrong offer can only
-make the gap larger. At the optimum the gap closes (strong duality).
+so gap = P(w, b) − D(u) ≥ P(w, b) − P* ≥ 0 (weak duality). The dual variables are computed from the weights alone. Where
+a solver offers its own, those are tried too after making them feasible; a wrong offer can only make the gap larger.
+At the optimum the gap closes (strong duality).
 
 Dual variables from weights (:mod:`hinge.problem.certificates.newton`). First u = ℓ'(z) at the best bias for w, so that
-they balance exactly, scaled towards zero until Ω* is finite (the domains of the conjugates are convex and contain zero, so it stays inside). If the gap that gives is
-too wide, the gradients after one Newton step of the weights in use, u + ℓ''·Δz: they satisfy the optimality conditions of
-those weights exactly, with or without a penalty on them, and their error is of second order.
+they balance exactly, scaled towards zero until Ω* is finite (the domains of the conjugates are convex and contain zero,
+so u stays inside). If that gap is too wide, the gradients after one Newton step of the weights in use, u + ℓ''·Δz: they
+satisfy the optimality conditions of those weights exactly, with or without a penalty on them, and their error is of
+second order.
 
 The Newton step costs a factorisation. It is taken only if its operations, counted from shapes, are within a tenth of
 those of the fit (:mod:`hinge.problem.cost`), or with ``exact=True``; otherwise the wider bound is reported.
@@ -45,11 +46,11 @@ from hinge.problem.cost import budget
 from hinge.problem.losses import CustomLoss, Squared
 from hinge.problem.objective import Array, Objective
 
-SHARE_OF_TOLERANCE = 1e-2  # what rounding may hide of the tolerated gap
+SHARE_OF_TOLERANCE = 1e-2  # the share of the tolerated gap that rounding may hide
 ROUNDING = 1e-15
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a sum beyond all numbers gives no bound
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # sums that overflow give no bound
 def certificate(
     objective: Objective,
     w: Array,
@@ -60,7 +61,7 @@ def certificate(
     exact: bool = False,
     fit_flops: float = 0.0,
 ) -> Certificate:
-    """Judge weights w and bias b.
+    """Certify weights w and bias b.
 
     Parameters
     ----------
@@ -83,14 +84,14 @@ def certificate(
     >>> import numpy as np, hinge as hg
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
     >>> objective = hg.make_objective(X, y, hg.Squared(), hg.L2(1 / 3))
-    >>> judged = hg.certificate(objective, np.array([2 / 3]), np.array([1 / 3]), exact=True)
-    >>> judged.converged, judged.exact
+    >>> certified = hg.certificate(objective, np.array([2 / 3]), np.array([1 / 3]), exact=True)
+    >>> certified.converged, certified.exact
     (True, True)
     """
     if objective.has_moments and dual is None and isinstance(objective.loss, Squared) and has_dual(objective):
-        judged = _from_moments(objective, w, b, tol)
-        if judged is not None:
-            return judged
+        certified = _from_moments(objective, w, b, tol)
+        if certified is not None:
+            return certified
     best = -np.inf
     provable = has_dual(objective)
     offered = dual is not None and provable and bool(np.all(np.isfinite(dual)))
@@ -100,10 +101,8 @@ def certificate(
         risk = objective.risk_of_scores(z)
     elif not offered and objective.outputs == 1 and objective.loss.smooth and provable:
         risk, z, cu, g = objective.evaluate(w, b)
-        if (
-            not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum()
-        ):  # the gradients are feasible as they are
-            best = bound(objective, objective.slopes_of_scores(z), g)
+        if not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum():  # the gradients are feasible
+            best = bound(objective, objective.gradient_of_scores(z), g)
     else:
         z = objective.scores(w, b)
         risk = objective.risk_of_scores(z)
@@ -134,7 +133,7 @@ def conclude(
 ) -> Certificate:
     """The certificate of an objective value and its best lower bound.
 
-    ``constant()`` is the risk of constant scores and ``residual()`` the stationarity residual, computed where they are
+    ``constant()`` is the risk of constant scores and ``residual()`` the stationarity residual, each computed only if
     needed.
     """
     gap = max(primal - best, 0.0)
@@ -155,7 +154,7 @@ def conclude(
 
 
 def _from_moments(objective: Objective, w: Array, b: Array, tol: float) -> Certificate | None:
-    """The certificate of least squares from its sums of products; None where their rounding hides too much."""
+    """The certificate of least squares from its sums of products; None if their rounding hides too much."""
     known = summed_up(objective, objective.moments, w, b)
     primal, g = known.risk + objective.penalty.value(w), known.gradient
     if not known.rounding <= SHARE_OF_TOLERANCE * tol * primal:
@@ -174,7 +173,7 @@ def _relative(gap: float, primal: float, smooth: bool, constant: Callable[[], fl
     if gap == 0.0:
         return 0.0
     scale = constant()
-    if not smooth and gap <= ROUNDING * scale:  # kinks lie in scores, which are rounded
+    if not smooth and gap <= ROUNDING * scale:  # kinks are positions of scores, which are rounded
         return 0.0
     floor = 1e-12 * scale
     return gap / max(abs(primal), floor, np.finfo(float).tiny)
@@ -197,16 +196,16 @@ def path_certificates(
     """The certificates of all points of a path, with two passes over X for all of them together.
 
     The dual points are those of :func:`certificate`: gradients at the best bias, scaled into the domain. A point whose
-    gap is too wide is judged alone. ``unit`` is the problem with strength one; ``W`` has a row and ``B`` an entry for
-    each of the ``strengths``.
+    gap is too wide is certified alone. ``unit`` is the problem with strength one; ``W`` has a row and ``B`` an entry
+    for each of the ``strengths``.
     """
     Z = unit.design.matmul(np.ascontiguousarray(W.T)) + (B if unit.fit_intercept else 0.0)
     U = np.empty_like(Z)
     for k in range(len(B)):
         z = Z[:, k] + (best_shift(unit, Z[:, k]) if unit.fit_intercept else 0.0)
-        U[:, k] = unit.slopes_of_scores(np.ascontiguousarray(z))
+        U[:, k] = unit.gradient_of_scores(np.ascontiguousarray(z))
     G = unit.design.rmatmul(unit.c[:, None] * U)
-    judged = []
+    certified = []
     for k, lam in enumerate(strengths):
         penalty = unit.penalty.with_strength(float(lam))
         primal = unit.risk_of_scores(np.ascontiguousarray(Z[:, k])) + penalty.value(W[k])
@@ -214,7 +213,7 @@ def path_certificates(
         dual = -unit.conjugate_sum(scale * U[:, k]) - penalty.conjugate(-scale * G[:, k])
         gap = max(primal - dual, 0.0)
         if gap <= tol * abs(primal):
-            judged.append(Certificate.of_gap(primal, gap, tol=tol))
+            certified.append(Certificate.of_gap(primal, gap, tol=tol))
         else:
-            judged.append(certificate(unit.with_penalty(penalty), W[k], B[k : k + 1], tol=tol))
-    return judged
+            certified.append(certificate(unit.with_penalty(penalty), W[k], B[k : k + 1], tol=tol))
+    return certified

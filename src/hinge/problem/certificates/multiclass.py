@@ -4,7 +4,7 @@ Problem  P(f, b) = Σ cᵢ max_j [Δ(yᵢ, j) + s_ij − s_iy] + ½ Σ_j ‖f_j�
 Dual     with dᵢ = cᵢ (e_y − pᵢ), pᵢ in the simplex, and Σ dᵢ = 0 if there are biases,
          D(p) = Σ cᵢ pᵢ'Δ(yᵢ, ·) − ½ Σ_j ‖Σᵢ d_ij k(xᵢ, ·)‖²
 
-Dual coefficients that are offered are projected onto the simplices and balanced by mixing in the shares of the classes.
+Offered dual coefficients are projected onto the simplices and balanced by mixing in the shares of the classes.
 """
 
 from __future__ import annotations

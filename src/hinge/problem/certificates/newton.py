@@ -2,7 +2,7 @@
 
 First u = ℓ'(z) at the best bias for w, so that they balance exactly. Then u + ℓ''·Δz after one Newton step: these satisfy
 the optimality conditions of the weights in use exactly, with or without a penalty on them, and their error is of second
-order. The step costs a factorisation; it is taken only within a number of operations (:mod:`hinge.problem.cost`).
+order. The step costs a factorisation and is taken only within a budget of operations (:mod:`hinge.problem.cost`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEWTON_ROUNDS = 4
 
 
 class Candidates:
-    """Dual variables worth trying besides those that were tried, the cheapest first, within a number of operations."""
+    """Further dual variables to try, the cheapest first, within a budget of operations."""
 
     def __init__(self, objective: Objective, flops: float) -> None:
         self._objective, self._flops = objective, flops
@@ -34,9 +34,9 @@ class Candidates:
             if objective.fit_intercept:
                 try:
                     z = z + (best_shift(objective, z) if z.ndim == 1 else best_shifts(objective, z))
-                except ValueError:  # the derivative overflows on the way to a balance: no dual point is near
+                except ValueError:  # the derivative overflows before a balance is found: there is no dual point nearby
                     return
-            u = objective.slopes_of_scores(z)
+            u = objective.gradient_of_scores(z)
             yield u
         else:
             u = tried
@@ -53,7 +53,7 @@ class Candidates:
 
 
 def newton_flops(objective: Objective, used: int) -> float:
-    """Operations of one round of :func:`newton_dual`; most problems need no other."""
+    """Operations of one round of :func:`newton_dual`; most problems need only one."""
     design = objective.design
     return gram_flops(design, used) + factor_flops(used) + 2 * pass_flops(design)
 
@@ -80,7 +80,7 @@ def newton_dual(
     """
     loss, y = objective.loss, objective.y
     lo, hi = loss.dual_interval(y)
-    # Without a second derivative the dual variables that have room on both sides are the ones that may move.
+    # Without a second derivative the dual variables strictly inside their domain are the ones that may move.
     h = loss.hessian(y, z) if loss.twice else np.minimum(u - lo, hi - u) ** 2
     w = w.copy()
     for _ in range(NEWTON_ROUNDS):
@@ -93,7 +93,7 @@ def newton_dual(
         outside = (moved < lo) | (moved > hi)
         if not np.any(outside):
             return moved
-        # Dual variables that ran out of their domain stay at its edge, and the others make up for it in another round.
+        # Dual variables that left their domain stay at its boundary, and the others compensate in another round.
         u, h = np.clip(moved, lo, hi), np.where(outside, 0.0, h)
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(moved > hi, hi / moved, np.where(moved < lo, lo / moved, 1.0))

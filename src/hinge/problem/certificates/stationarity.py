@@ -1,4 +1,4 @@
-"""The stationarity residual: what is left to say where no dual is known (non-convex, or a loss without conjugate).
+"""The stationarity residual: the certificate where no dual is known (non-convex, or a loss without conjugate).
 
 It is the largest distance of −∇risk from ∂Ω, relative to the largest gradient of the risk at w = 0.
 """
@@ -18,8 +18,8 @@ from hinge.problem.objective import Array, Objective
 def stationarity(objective: Objective, w: Array, b: Array, u: Array | None = None) -> float:
     """max distance of −∇risk from ∂Ω(w), relative to the largest gradient of the risk at zero weights.
 
-    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to take: how far they are from
-    being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, then counts as well.
+    A loss with kinks has many subgradients where scores lie at them. ``u`` may hold the ones to use: their distance
+    from being subgradients, Σ cᵢ(ℓ(zᵢ) + ℓ*(uᵢ) − uᵢzᵢ) relative to the risk of a constant, is then included.
     """
     _, g, gb = objective.risk_gradient(w, b)
     residual = _distance(objective, w, g, gb) / gradient_scale(objective)
@@ -46,13 +46,13 @@ def gradient_scale(objective: Objective) -> float:
         b0 = np.array([start if np.isfinite(start) else 0.0])
     _, g0, gb0 = objective.risk_gradient(w0, b0)
     scale = max(float(np.max(np.abs(g0), initial=0.0)), float(np.max(np.abs(gb0))), np.finfo(float).tiny)
-    if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, say)
+    if not np.isfinite(scale):  # zero scores are outside the domain of the loss (an inverse link, for example)
         scale = float(np.sqrt(np.max(objective.square_sums, initial=1.0)))
     return scale
 
 
 def constant_risk(objective: Objective) -> float:
-    """The risk at w = 0, b = 0: a scale for the objective. If that is zero, the risk of constant scores ±1."""
+    """The risk at w = 0, b = 0: a scale for the objective. If it is zero, the risk of constant scores ±1."""
     shift = 0.0 if objective.offset is None else objective.offset
     z = np.zeros(objective.n) if objective.outputs == 1 else np.zeros((objective.n, objective.outputs))
     at_zero = abs(objective.risk_of_scores(z + shift))
@@ -62,15 +62,15 @@ def constant_risk(objective: Objective) -> float:
 def certificate_of_gradients(
     primal: float, gradients: Iterable[Any], at_zero: Iterable[Any], *, tol: float, **how: Any
 ) -> Certificate:
-    """The certificate of a problem that is not convex, from the gradients at the weights and at zero weights."""
+    """The certificate of a non-convex problem, from the gradients at the weights and at zero weights."""
     largest, unit = (max(float(np.max(np.abs(g), initial=0.0)) for g in arrays) for arrays in (gradients, at_zero))
     residual = largest / max(unit, np.finfo(float).tiny)
     return Certificate(primal, -np.inf, np.inf, np.inf, residual, "stationarity", tol, **how)
 
 
 def without_gap(found: Certificate, objective: Objective, w: Array, b: Array, tol: float) -> Certificate:
-    """The certificate of weights for another problem than the one that was posed: a residual, no bound."""
-    # Without features only the bias is left, and the gradient at the start is zero: there the gap is the residual.
+    """The certificate of weights that solve another problem than the one posed: a residual, no bound."""
+    # Without features only the bias remains, and the gradient at the start is zero: the gap is used as the residual.
     residual = stationarity(objective, w, b) if np.any(w) else found.relative_gap
     return replace(
         found, dual=-np.inf, gap=np.inf, relative_gap=np.inf, residual=residual, kind="stationarity", tol=tol,

@@ -1,15 +1,15 @@
-"""The judge of problems whose examples are not in memory together: everything it needs is a sum over examples.
+"""Certificates of problems whose examples do not fit in memory together, from sums over blocks of examples.
 
 For weights w, a step Δ and z = Xw + b + offset, all blocks of examples give the sums of
 
-    P        ℓ(yᵢ, zᵢ + Δzᵢ)                      the objective of the weights w + Δ that are judged
-    u        ℓ'(zᵢ) + ℓ''(zᵢ)·Δzᵢ                 dual variables, cut to the domain of the conjugate
+    P        ℓ(yᵢ, zᵢ + Δzᵢ)                      the objective of the certified weights w + Δ
+    u        ℓ'(zᵢ) + ℓ''(zᵢ)·Δzᵢ                 dual variables, clipped to the domain of the conjugate
     g        X'(c∘u⁺) and X'(c∘u⁻),               and from them D(u) as in :mod:`hinge.problem.certificates.dual_points`
 
 If Δ is a Newton step, the u satisfy the optimality conditions of its quadratic model exactly (see
-:mod:`hinge.problem.certificates.newton`), and one pass proves the gap. If they do not balance, or if their scale does not
-suit the penalty, the heavier of their two signs is shrunk and all of them are scaled, which needs one more pass for
-Σ cᵢ ℓ*(yᵢ, s uᵢ). Two passes suffice for any weights.
+:mod:`hinge.problem.certificates.newton`), and one pass computes the gap. If they do not balance, or if their scale does
+not suit the penalty, the heavier of their two signs is shrunk and all of them are scaled, which needs one more pass
+for Σ cᵢ ℓ*(yᵢ, s uᵢ). Two passes suffice for any weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hinge.problem.objective import Array, Objective
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, the step to the weights that are judged, and factors of the dual variables.
+    """Weights, the step to the certified weights, and factors of the dual variables.
 
     Attributes
     ----------
@@ -51,16 +51,16 @@ class Point:
 
     @property
     def weights(self) -> tuple[Array, Array]:
-        """The weights and the bias that are judged."""
+        """The certified weights and bias."""
         return self.w + self.step, self.b + self.bias_step
 
 
 class DualSums(NamedTuple):
-    """What the judge needs of some examples; the sums over blocks are those over all examples."""
+    """The sums that the certificate needs of some examples; sums over blocks add up to those over all examples."""
 
     risk: float
     constant_risk: float  # at z = offset
-    conjugate: float  # Σ cᵢ ℓ*(yᵢ, uᵢ), all factors multiplied in
+    conjugate: float  # Σ cᵢ ℓ*(yᵢ, uᵢ), with all factors
     lean: float  # Σ cᵢ uᵢ offsetᵢ, likewise
     rise: Array  # Σ cᵢ uᵢ⁺ of every output, without the factors
     fall: Array  # Σ cᵢ uᵢ⁻
@@ -71,7 +71,7 @@ class DualSums(NamedTuple):
 
 
 def dual_sums(objective: Objective, point: Point) -> DualSums:
-    """The sums of a block of examples; its weights c need not have the sum one."""
+    """The sums of a block of examples, whose weights c need not sum to one."""
     design, loss, y, c = objective.design, objective.loss, objective.y, objective.c
     z = objective.scores(point.w, point.b)
     shift = point.bias_step if objective.outputs > 1 else point.bias_step[0]
@@ -97,7 +97,7 @@ def dual_sums(objective: Objective, point: Point) -> DualSums:
 def linearised(objective: Objective, z: Array, dz: Array) -> Array:
     """ℓ'(z) + ℓ''(z)·dz."""
     loss, y = objective.loss, objective.y
-    u = objective.slopes_of_scores(z)
+    u = objective.gradient_of_scores(z)
     if loss.outputs == "classes":
         p = loss.inverse_link(z)
         pdz = p * dz
@@ -105,11 +105,11 @@ def linearised(objective: Objective, z: Array, dz: Array) -> Array:
     return u + loss.hessian(y, z) * dz if loss.twice else u
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a sum beyond all numbers gives no bound
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # sums that overflow give no bound
 def certificate_from_sums(
     objective: Any, point: Point, total: Callable[[Point], DualSums], *, tol: float
 ) -> Certificate:
-    """Judge the weights of a point.
+    """Certify the weights of a point.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def certificate_from_sums(
     best = -np.inf
     if has_dual(objective):
         best = _bound(objective, point, sums, total)
-        best -= ROUNDING * (abs(primal) + abs(best))  # a gap of zero would promise exact weights
+        best -= ROUNDING * (abs(primal) + abs(best))  # a gap of zero would claim exact weights
     return conclude(
         objective, primal, best, tol=tol, constant=lambda: abs(sums.constant_risk),
         residual=lambda: stationarity(objective, w, b), exact=True,
@@ -136,7 +136,7 @@ def certificate_from_sums(
 
 
 class _Shapes(NamedTuple):
-    """What :func:`drop_rounding` looks at."""
+    """The attributes of an objective that :func:`drop_rounding` uses."""
 
     penalty: Any
     d: int
@@ -168,4 +168,4 @@ def _bound(objective: Any, point: Point, sums: DualSums, total: Callable[[Point]
 
 
 ROUNDING = 4 * np.finfo(float).eps
-SAFE = 1.0 - 1e-9  # a scale this much shorter than need be is not worth a pass
+SAFE = 1.0 - 1e-9  # a scale that is too short by this factor does not justify another pass
