@@ -62,7 +62,7 @@ def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | Non
     metadata = {"model": _json(state)}
     if card is not None:
         metadata["card"] = _json(card)
-    write_whole(Path(path), _sealed(writer.arrays, metadata))
+    write_atomically(Path(path), _sealed(writer.arrays, metadata))
 
 
 def _json(value: Any) -> str:
@@ -176,7 +176,7 @@ def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
     return model
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all: beside its place, flushed to disk, renamed."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

@@ -19,7 +19,7 @@ from hinge.blocks.block import Roles
 from hinge.blocks.parts import Rows, Stream
 from hinge.blocks.source import Source
 from hinge.errors import UserError
-from hinge.files import pack, unpack, write_whole
+from hinge.files import pack, unpack, write_atomically
 
 PROBLEM, SUFFIX = "problem.json", ".total"
 
@@ -86,7 +86,7 @@ class Checkpoint:
         self.next = 0
         place = self.folder / PROBLEM
         if not place.exists():
-            write_whole(place, json.dumps(problem, indent=1).encode())
+            write_atomically(place, json.dumps(problem, indent=1).encode())
             return
         try:
             found = dict(json.loads(place.read_bytes()))
@@ -121,7 +121,7 @@ class Checkpoint:
         for path in self._totals():
             if int(path.stem) > self.next:
                 path.unlink()
-        write_whole(self.folder / f"{self.next:06d}{SUFFIX}", content)
+        write_atomically(self.folder / f"{self.next:06d}{SUFFIX}", content)
         self.next += 1
 
     def remove(self) -> None:

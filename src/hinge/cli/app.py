@@ -13,7 +13,7 @@ import typer
 import hinge
 from hinge.cli.exits import check_place, given_file, guard
 from hinge.errors import USAGE, UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 
 EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
 cannot be used, 130 interrupted."""
@@ -262,7 +262,7 @@ def datasets(
             raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
         place = out or Path(f"{name}.csv")
         check_place(place)
-        write_whole(place, raw_table(name)[0])
+        write_atomically(place, raw_table(name)[0])
         say(
             as_json,
             {"file": str(place), "target": raw_table(name)[1]},

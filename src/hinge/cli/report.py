@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning import effects
 from hinge.learning.fits import certificate_of
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
@@ -27,7 +27,7 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     frame, y, notes, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     evidence = gather(fitted, frame, y, file, notes)
-    write_whole(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
+    write_atomically(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
     data = {"report": str(out), "metric": evidence.metric, "score": evidence.score, "score_error": evidence.error,
             "trivial": evidence.trivial, "explained": evidence.explained, "details": evidence.details,
             "rows": len(y), "notes": notes}  # fmt: skip

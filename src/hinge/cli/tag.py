@@ -23,7 +23,7 @@ import typer
 
 from hinge.cli.exits import guard
 from hinge.errors import UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
@@ -237,7 +237,7 @@ def make_app() -> Any:
             text = io.StringIO()
             corpus.write(labels, text)
             if out is not None:
-                write_whole(out, text.getvalue().encode())
+                write_atomically(out, text.getvalue().encode())
             if as_json:
                 say(True, {"out": None if out is None else str(out), "words": corpus.words, "labels": labels}, [])
             elif out is None:

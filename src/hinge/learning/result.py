@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hinge.config import shows_html
-from hinge.files import save, write_whole
+from hinge.files import save, write_atomically
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.request import Request
 from hinge.learning.search import Search
@@ -73,7 +73,7 @@ class Learned:
     def report(self, path: str | os.PathLike[str], usage: dict[str, str] | None = None) -> Path:
         """Write the report, one HTML page that needs no other file."""
         page = document(self.evidence, {} if usage is None else usage)
-        write_whole(Path(path), page.encode())
+        write_atomically(Path(path), page.encode())
         return Path(path)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

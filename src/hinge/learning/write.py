@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning.intervals import interval, label_sets
 from hinge.learning.result import LATE_NOTES, Learned
 from hinge.tables.number_formats import format_number
@@ -55,7 +55,7 @@ def write(outcome: Learned, folder: Path) -> dict[str, Path]:
         rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
         truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
         columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
-        write_whole(files["predictions.csv"], harmless(pl.DataFrame(columns)).write_csv().encode())
+        write_atomically(files["predictions.csv"], harmless(pl.DataFrame(columns)).write_csv().encode())
         outcome.report(files["report.html"], usage(files))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error}).") from None
