@@ -1,4 +1,4 @@
-"""The commands, as typer sees them."""
+"""The commands as a typer application."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _root(
     """From a table to a model you can defend."""
 
 
-def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
-    """The result: JSON for machines, lines for people."""
+def emit(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
+    """Print the result: as JSON with ``--json``, as lines of text otherwise."""
     if as_json:
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str))
     else:
@@ -64,7 +64,7 @@ def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
 
 
 def console(as_json: bool) -> Any:
-    """Where progress is shown; None for JSON output."""
+    """The console for progress output; None with ``--json``."""
     if as_json:
         return None
     from rich.console import Console
@@ -74,7 +74,7 @@ def console(as_json: bool) -> Any:
 
 
 def by_blocks(file: Path, memory: str | None, dask: str | None) -> bool:
-    """Whether FILE is read block by block: by --memory or --dask, or because it is a pattern or a folder."""
+    """Whether FILE is read block by block: with --memory or --dask, or if it is a pattern or a folder."""
     from hinge.datasets import NAMES
 
     pattern = bool(set("*?[") & set(str(file))) and not file.exists()
@@ -114,7 +114,7 @@ def fit(
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_fit
 
-            say(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
+            emit(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
             return
     with guard(), given_file(file) as file:
         from hinge.learning.console import ConsoleMonitor
@@ -136,7 +136,7 @@ def fit(
         shown = console(as_json)
         outcome = run(request, None if shown is None else ConsoleMonitor(shown))
         files = write(outcome, folder)
-        say(as_json, *summary(outcome, files))
+        emit(as_json, *summary(outcome, files))
 
 
 @app.command()
@@ -154,14 +154,14 @@ def predict(
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_predict
 
-            say(as_json, *run_predict(model, file, out, memory, dask))
+            emit(as_json, *run_predict(model, file, out, memory, dask))
             return
     with guard(), given_file(file) as place:
         from hinge.cli.predict import run
 
         result = run(model, place, out, with_inputs, as_json, interval)
         if result is not None:
-            say(as_json, *result)
+            emit(as_json, *result)
 
 
 @app.command()
@@ -170,12 +170,12 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """A report on how MODEL does on the rows of FILE, which must hold the target."""
+    """Write a report of MODEL on the rows of FILE, which must contain the target."""
     with guard():
         from hinge.cli.report import run
 
         check_place(out)
-        say(as_json, *run(model, file, out))
+        emit(as_json, *run(model, file, out))
 
 
 @app.command()
@@ -184,11 +184,11 @@ def compare(
     file: Annotated[Path | None, typer.Argument(help="Rows with the target, to score both on.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Two models side by side, and on the rows of FILE if it is given."""
+    """Compare two models, and their scores on the rows of FILE if it is given."""
     with guard():
         from hinge.cli.compare import run
 
-        say(as_json, *run(first, second, file))
+        emit(as_json, *run(first, second, file))
 
 
 @app.command()
@@ -198,20 +198,20 @@ def explain(
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """What moves the predictions of MODEL: on the whole, or for one row."""
+    """Explain the predictions of MODEL: over all rows of FILE, or for one row."""
     with guard():
         from hinge.cli.explain import run
 
-        say(as_json, *run(model, file, row, seed))
+        emit(as_json, *run(model, file, row, seed))
 
 
 @app.command()
 def inspect(model: Model, as_json: Json = False) -> None:
-    """What is in a model file."""
+    """Show the contents of a model file."""
     with guard():
         from hinge.cli.inspect import run
 
-        say(as_json, *run(model))
+        emit(as_json, *run(model))
 
 
 @app.command()
@@ -220,11 +220,11 @@ def verify(
     file: Annotated[Path | None, typer.Argument(help="The training data, to check the certificate again.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check a model file: whole, unaltered, and with FILE its certificate, computed anew."""
+    """Check that a model file is complete and unaltered; with FILE, recompute its certificate."""
     with guard():
         from hinge.cli.verify import run
 
-        say(as_json, *run(model, file))
+        emit(as_json, *run(model, file))
 
 
 @app.command()
@@ -237,7 +237,7 @@ def export(
     with guard():
         from hinge.cli.export import run
 
-        say(as_json, *run(model, out))
+        emit(as_json, *run(model, out))
 
 
 @app.command()
@@ -246,7 +246,7 @@ def datasets(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to; NAME.csv by default.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """The data sets that come with hinge; with NAME, write one as CSV."""
+    """List the data sets that come with hinge; with NAME, write one as CSV."""
     with guard():
         from hinge.datasets import NAMES, describe, raw_table
 
@@ -256,14 +256,14 @@ def datasets(
                 for n in NAMES
             }
             lines = [f"{n:<12} target {d['target']:<10} {d['rows']:>6} rows   {d['source']}" for n, d in found.items()]
-            say(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
+            emit(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
             return
         if name not in NAMES:
             raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
         place = out or Path(f"{name}.csv")
         check_place(place)
         write_atomically(place, raw_table(name)[0])
-        say(
+        emit(
             as_json,
             {"file": str(place), "target": raw_table(name)[1]},
             [f"{place} written; its target is {raw_table(name)[1]}."],

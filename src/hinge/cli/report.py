@@ -1,4 +1,4 @@
-"""``hinge report``: the page again, for other rows."""
+"""``hinge report``: the report of a model on other rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hinge.tables.number_formats import format_number
 
 
 def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
-    """Score, measure, write."""
+    """Score the model on the rows of a file and write the report."""
     fitted = load_fitted(model)
     frame, y, notes, _ = read_for(fitted, file, with_target=True)
     assert y is not None
@@ -39,7 +39,7 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def gather(fitted: TableModel, frame: Any, y: np.ndarray, file: Path, notes: list[str]) -> Evidence:
-    """The evidence that new rows give."""
+    """The evidence from new rows."""
     card, task, classes = fitted.card, fitted.task, fitted.labels
     prediction = fitted.outputs(frame)
     mean = float(np.mean(y)) if classes is None else 1.0

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def esc(value: Any) -> str:
 
 
 def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
-    """The whole page."""
+    """The page as HTML."""
     sections = [
         ("result", "Result", _result(e)),
-        ("says", "What the numbers say", _sentences(e)),
+        ("says", "Findings", _sentences(e)),
         ("errors", "How good it is", _errors(e)),
         ("matters", "What matters", _matters(e)),
         ("data", "The data", _data(e)),
         ("models", "The models", _models(e)),
         ("problem", "The problem", _problem(e)),
         ("proof", "The proof", _proof(e)),
-        ("again", "Do it again", _again(e, files or {})),
-        ("cures", "Causes and cures", _cures(e)),
+        ("again", "Reproduce it", _again(e, files or {})),
+        ("cures", "Causes and remedies", _cures(e)),
     ]
     shown = [(key, title, body) for key, title, body in sections if body]
     links = "".join(f'<a href="#{key}">{esc(title)}</a>' for key, title, _ in shown if title != "Result")
@@ -54,20 +54,20 @@ def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
 <body><main><header><div class="soft">hinge report</div><h1>Predicting {esc(e.target)}</h1>
 <p class="soft">{esc(TASKS[e.task])} Learned from {esc(e.source)}: {format_number(e.rows)} rows, {len(e.columns)} columns.</p>
 </header><nav>{links}</nav>{body}
-<footer>Made by hinge {esc(e.versions.get("hinge", ""))} in {e.seconds:.0f} s. This file is complete in itself and asks
-nothing of the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}{decisions.CHOOSER}</script></body></html>
+<footer>Made by hinge {esc(e.versions.get("hinge", ""))} in {e.seconds:.0f} s. This file is self-contained and loads
+nothing from the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}{decisions.CHOOSER}</script></body></html>
 """
 
 
 def mathematics(text: str) -> str:
-    """A formula in plain text as HTML: a_b and a_{bc} are lowered, a^(…) is raised."""
+    """A formula in plain text as HTML: a_b and a_{bc} become subscripts, a^(…) a superscript."""
     out = html.escape(text)
     out = re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", out)
     return raised(re.sub(r"_(\w)", r"<sub>\1</sub>", out))
 
 
 def raised(out: str) -> str:
-    """HTML in which a^(…) is raised."""
+    """HTML in which a^(…) is a superscript."""
     while (start := out.find("^(")) >= 0:
         depth = 0
         for end in range(start + 1, len(out)):
@@ -105,7 +105,9 @@ def _code(code: str) -> str:
 
 
 def _sentences(e: Evidence) -> str:
-    remarks = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
+    remarks = [(code, f"{observation} {action}") for code, observation, action in e.sentences] + [
+        (n.code, n.text) for n in e.notes
+    ]
     found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in remarks)
     found = found or "Nothing about the data or the fit calls for a remark."
     facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
@@ -207,7 +209,7 @@ def _errors(e: Evidence) -> str:
     figures = f'<div class="tiles">{"".join(tiles)}</div>'
     if e.task == "binary":
         charts += [decisions.score_spread(e), decisions.lift(e)]
-    if e.classes:  # the matrix, and what it says of every class
+    if e.classes:  # the confusion matrix, and the metrics of every class
         place = 3 if e.task == "binary" else 0
         charts[place] += decisions.class_table(e)
     chooser = f'<div class="card">{decisions.threshold_chooser(e)}</div>' if e.task == "binary" else ""

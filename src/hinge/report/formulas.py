@@ -1,4 +1,4 @@
-"""The fitted model in formulas, and the reason for its choice."""
+"""The formula and the objective of the fitted model, and the reason for its choice."""
 
 from __future__ import annotations
 

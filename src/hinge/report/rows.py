@@ -1,4 +1,4 @@
-"""Single rows: those that were predicted worst, with their values, and what moved a few predictions."""
+"""Single rows: those with the largest losses, and the Shapley values of a few predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hinge.tables.number_formats import format_number
 
 
 def worst_rows(e: Evidence) -> str:
-    """The rows with the greatest losses."""
+    """The rows with the largest losses."""
     if not e.worst:
         return ""
     names = [name for name, _ in e.worst[0].values]
@@ -30,7 +30,7 @@ def worst_rows(e: Evidence) -> str:
 
 
 def explained_rows(e: Evidence) -> str:
-    """What moved the predictions of a few rows away from the mean prediction."""
+    """The Shapley values of a few rows."""
     if not e.explained_rows:
         return ""
     cards = "".join(f'<div class="card">{_explained(row)}</div>' for row in e.explained_rows)
