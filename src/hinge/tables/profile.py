@@ -22,7 +22,9 @@ from hinge.tables.number_formats import Notation, decimal_mark, format_number
 from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
-HEAVY = 10.0  # how far the largest target is from the median, in distances of 99 % of the rows
+HEAVY = (
+    10.0  # a heavy tail: the largest distance from the median target, in units of the 99 % quantile of the distances
+)
 
 
 @dataclass(frozen=True)
