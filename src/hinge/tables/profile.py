@@ -23,7 +23,7 @@ from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
 HEAVY = (
-    10.0  # a heavy tail: the largest distance from the median target, in units of the 99 % quantile of the distances
+    10.0  # the tail is heavy if the farthest target is so many times as far from the median as the 1 % or 99 % quantile
 )
 
 
