@@ -22,9 +22,8 @@ from hinge.tables.number_formats import Notation, decimal_mark, format_number
 from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
-HEAVY = (
-    10.0  # the tail is heavy if the farthest target is so many times as far from the median as the 1 % or 99 % quantile
-)
+# The tail is heavy if the farthest target is this many times as far from the median as the 1 % or the 99 % quantile.
+HEAVY = 10.0
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ class LinearModel(CallbackSupportMixin, Estimator):
         """``solve`` with this estimator's parameters; in ``certify`` only the certificate of given weights."""
         given = getattr(self, "_given", None)
         if given is not None:
-            return given.judged(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
+            return given.certified(objective, getattr(self, "tol", 1e-6) if tol is None else tol)
         if getattr(self, "warm_start", False) and start is not None and hasattr(self, "solver_"):
             kept = self._kept(objective, start, getattr(self, "tol", 1e-6) if tol is None else tol)
             if kept is not None:

@@ -26,7 +26,7 @@ class GivenWeights:
         self._b = np.broadcast_to(np.asarray(intercept, dtype=np.float64).ravel(), len(self._W))
         self._next = 0
 
-    def judged(self, objective: Objective, tol: float) -> Result:
+    def certified(self, objective: Objective, tol: float) -> Result:
         """The weights of this objective and their certificate."""
         if objective.outputs > 1:
             w, b = self._W.T.copy(), self._b.copy()

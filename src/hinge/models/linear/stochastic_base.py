@@ -194,7 +194,7 @@ class StochasticModel(Certifiable, LinearModel):
         if held is not None:
             held_sets = self._objectives(X[held], [y[held] for y in targets], taken(weights, held))
         if self._given is not None:
-            tight = [self._given.judged(o, JUDGED_TO).certificate for o in objectives]
+            tight = [self._given.certified(o, JUDGED_TO).certificate for o in objectives]
             self.certificate_ = max(tight, key=lambda c: c.error)
             return
         ended = [

@@ -63,7 +63,7 @@ class History:
         n_estimators:  t > p and vₜ + tol ≥ max(vₜ₋ₚ … vₜ₋₁)           (GradientBoosting)
     """
 
-    sees_samples = True  # whether the out-of-bag rows of a round are available
+    has_out_of_bag = True  # whether the out-of-bag rows of a round are available
 
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
@@ -73,7 +73,7 @@ class History:
         half = loss.outputs == 1 and isinstance(loss.definition, (Squared, Logistic))
         self.unit = 2.0 if classic and half else 1.0
         self.native = native_loss(loss.definition) if loss.outputs == 1 else None
-        self.samples = self.records and estimator.subsample < 1 and self.sees_samples
+        self.samples = self.records and estimator.subsample < 1 and self.has_out_of_bag
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
         # Out-of-bag losses after each round, and their decrease in the round.
@@ -91,7 +91,7 @@ class History:
         if watch is not None:
             self.scorer = self._scorer()
             self._begin(continued=False)
-            self.start = self._judged()
+            self.start = self._validation_loss()
             if continued:
                 self._begin(continued=True)
                 if len(earlier.get("validation_score_", ())) == estimator.n_iter_:
@@ -111,7 +111,7 @@ class History:
         """Updates these scores with the trees of one round."""
         Trees.stack(grown, self.loss.outputs, additive=True).add(self.watch[0], self.scores)
 
-    def _judged(self) -> float:
+    def _validation_loss(self) -> float:
         """The loss, or the negative score, on the held-out rows after the current round."""
         _, target, w = self.watch
         return self.unit * self.loss.mean(target, self.scores, w) if self.scorer is None else -self.scorer()
@@ -135,7 +135,7 @@ class History:
             self._record(y, weight)
         if self.watch is not None:
             self._follow(grown)
-            self.validation.append(self._judged())
+            self.validation.append(self._validation_loss())
         if self.progress is not None:
             self.progress.line(round_, [self.train[-1], *self.falls[-1:]] if self.samples else self.train[-1:])
         elif e.verbose:
