@@ -101,7 +101,7 @@ def test_the_worst_rows_are_those_with_the_greatest_losses(e, learned):
     first = int(np.argmax(loss))
     assert e.worst[0].truth == e.classes[e.y[first]]
     assert dict(e.worst[0].values)["colour"] == learned.profile.frame["colour"][first]
-    assert "The rows that were predicted worst" in document(e)
+    assert "The rows with the largest losses" in document(e)
 
 
 def test_shares_of_a_row_add_up_to_its_prediction(e):

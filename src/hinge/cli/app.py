@@ -88,25 +88,25 @@ def fit(
     file: Annotated[Path, typer.Argument(help="The table, or the name of an embedded data set (hinge datasets).", show_default=False)],
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
     task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
-    time: Annotated[float, typer.Option(help="Seconds for the whole run, about.")] = 60.0,
-    models: Annotated[str | None, typer.Option(help="Families to try, with commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
+    time: Annotated[float, typer.Option(help="Approximate time limit of the run, in seconds.")] = 60.0,
+    models: Annotated[str | None, typer.Option(help="Families to try, separated by commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default named after FILE.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Keep this column whatever it looks like (may be repeated).", show_default=False)] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Keep this column even if it would be left out (may be repeated).", show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="Use this many rows, drawn at random.", show_default=False)] = None,
     memory: Memory = None,
     dask: Dask = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: go on from this folder after a kill.", show_default=False)] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: the folder of checkpoints, from which a killed run resumes.", show_default=False)] = None,
     simple: Annotated[bool, typer.Option("--simple", help="Choose one model, the simplest within one standard error of the best; no ensemble.")] = False,
     weight: Annotated[str | None, typer.Option(help="The column of the weights of rows.", show_default=False)] = None,
     exposure: Annotated[str | None, typer.Option(help="For counts: the column of exposures.", show_default=False)] = None,
     offset: Annotated[str | None, typer.Option(help="A column added to the (logarithm of the) mean.", show_default=False)] = None,
     group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
-    time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
+    time_column: Annotated[str | None, typer.Option(help="A column of times: the last rows are held out.", show_default=False)] = None,
     test: Annotated[Path | None, typer.Option(help="Another table with the target, to score the model on as well.", show_default=False)] = None,
-    metric: Annotated[str | None, typer.Option(help="What models are chosen by: log_loss, brier, accuracy, balanced_accuracy, auc, rmse, mae, poisson_deviance.", show_default=False)] = None,
-    positive: Annotated[str | None, typer.Option(help="Which of two classes precision, lift and thresholds are of.", show_default=False)] = None,
+    metric: Annotated[str | None, typer.Option(help="The metric of the choice: log_loss, brier, accuracy, balanced_accuracy, auc, rmse, mae, poisson_deviance.", show_default=False)] = None,
+    positive: Annotated[str | None, typer.Option(help="The class, of two, that precision, lift and thresholds refer to.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report. FILE may be - for standard input."""
@@ -217,7 +217,7 @@ def inspect(model: Model, as_json: Json = False) -> None:
 @app.command()
 def verify(
     model: Model,
-    file: Annotated[Path | None, typer.Argument(help="The training data, to check the certificate again.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Argument(help="The training data, to recompute the certificate.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Check that a model file is complete and unaltered; with FILE, recompute its certificate."""

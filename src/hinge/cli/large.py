@@ -41,7 +41,9 @@ def _opened(file: Path, memory: str | None, dask: str | None, **options: Any) ->
             try:
                 from distributed import Client
             except ImportError:
-                raise UserError("--dask needs the package distributed: pip install 'hinge[dask]'.", USAGE) from None
+                raise UserError(
+                    "--dask needs the package distributed: pip install 'hinge-learn[dask]'.", USAGE
+                ) from None
             try:
                 client = stack.enter_context(Client(dask, timeout=10))
             except (OSError, ValueError) as error:

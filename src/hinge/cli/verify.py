@@ -18,7 +18,7 @@ def run(path: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
     """Check the checksum and the structure; with the training data also recompute the objective and its bound."""
     model, _card = load_any(path)
     certificate = getattr(core_of(model), "certificate_", None)
-    lines = [f"{path}: whole and unaltered (SHA-256 agrees), {type(core_of(model)).__name__}"]
+    lines = [f"{path}: complete and unaltered (SHA-256 agrees), {type(core_of(model)).__name__}"]
     data: dict[str, Any] = {"file": str(path), "checksum": True, "certificate": None}
     if certificate is not None:
         data["certificate"] = bool(certificate.converged)
@@ -33,13 +33,13 @@ def run(path: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
             "converged": recomputed.converged,
         }
         if recomputed is None:
-            lines.append("the certificate can be computed anew for linear models only.")
+            lines.append("the certificate can be recomputed for linear models only.")
         else:
-            lines.append(f"computed anew from {file}: {recomputed.explain()}")
+            lines.append(f"recomputed from {file}: {recomputed.explain()}")
             if certificate is not None and not np.isclose(recomputed.primal, certificate.primal, rtol=AGREE):
                 raise UserError(
-                    f"{path}: on {file} the objective is {recomputed.primal:.8g}, the file says {certificate.primal:.8g}; "
-                    "these are not the rows it was trained on, or the model is not what it says.",
+                    f"{path}: on {file} the objective is {recomputed.primal:.8g}, the file has {certificate.primal:.8g}; "
+                    "these are not the rows it was trained on, or the model was altered.",
                     MODEL,
                 )
     return data, lines

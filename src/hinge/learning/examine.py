@@ -129,7 +129,7 @@ def _held_out(
     tried = sum(trial.state == "done" for trial in search.results)
     how = f"all {len(search.y)} rows, each predicted by a model fitted without it ({len(search.folds)} folds)"
     if tried > 2:
-        how += f"; the choice among {tried} settings was made on the same folds, so the score is a little too good"
+        how += f"; the choice among {tried} settings was made on the same folds, so the score is slightly optimistic"
     return search.targets, chosen.predictions, trivial.loss, how
 
 
@@ -149,7 +149,7 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
         notes.append(Note("D15", "", text))
     if refit.cut is not None:
         done, wanted = refit.cut
-        text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; give more time ({argument('seconds')})"
+        text = f"time was short: boosting stopped after {done} rounds instead of the {wanted} chosen by the folds; give more time ({argument('seconds')})"
         notes.append(Note("D17", "", text))
     return notes
 
@@ -239,9 +239,9 @@ def _findings(
                 row_names=numbers[rows],
             )  # fmt: skip
     except OutOfTime:
-        return [("", "The diagnosis was left out: the time was up.", f"Give more time ({argument('seconds')}).")], []
+        return [("", "The diagnosis was left out for lack of time.", f"Give more time ({argument('seconds')}).")], []
     except (ValueError, ArithmeticError) as error:
-        return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
+        return [("", f"The diagnosis failed: {' '.join(str(error).split())}", "")], []
     skipped = set(IN_NOTES if len(rows) == len(split.train) else (*IN_NOTES, *OF_ALL_ROWS))
     found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
     part = f"{format_number(len(rows))} rows"

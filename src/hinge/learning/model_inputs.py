@@ -270,7 +270,7 @@ def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any,
     frame, unfit = conform(table, fitted)
     notes += remarks(unfit, fitted)
     if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
-        notes.append(f"{fitted.name} was fitted to these very rows, so its score on them flatters it")
+        notes.append(f"{fitted.name} was fitted to these rows, so its score on them is too good")
     return frame, targets(table, fitted) if with_target else None, notes, table
 
 

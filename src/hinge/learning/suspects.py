@@ -160,7 +160,7 @@ def _splits(
         apart = quick.explained(others, rows[part != 0], rows[part == 0])
         if apart < (1 - FLATTERED) * full:
             text = (
-                f"{column.name}: rows of one {column.name} are alike. Where none is in both parts of a split the columns "
+                f"{column.name}: rows of one {column.name} are alike. With a split between values of it the columns "
                 f"explain {_percent(apart)} of {data.target}, with a random split {_percent(full)}. If new rows have new "
                 f"values of it, use {argument('group', column.name)}"
             )

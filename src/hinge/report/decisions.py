@@ -65,7 +65,7 @@ def score_spread(e: Evidence) -> str:
         ]
         chart.band(middles, np.zeros_like(share), share, colour)
         chart.line(middles, share, f"truly {e.classes[c]}", colour, hover=hover)
-    return chart.svg("Scores of either class (the less they overlap, the better)")
+    return chart.svg("Scores by class (less overlap is better)")
 
 
 def lift(e: Evidence) -> str:

@@ -109,7 +109,7 @@ def _sentences(e: Evidence) -> str:
         (n.code, n.text) for n in e.notes
     ]
     found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in remarks)
-    found = found or "Nothing about the data or the fit calls for a remark."
+    found = found or "There are no findings about the data or the fit."
     facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
     known = f'<div class="card"><h3>What was measured</h3><ul>{facts}</ul></div>' if facts else ""
     return f'<div class="card">{found}</div>{known}'
@@ -230,8 +230,8 @@ def _matters(e: Evidence) -> str:
     more = ""
     if partials:
         more = (
-            "<h3>The mean prediction as one column changes</h3><p class='soft'>All other columns as they are; the band "
-            "holds the middle 80 % of rows. It shows what the model does, not what causes what.</p><div class='grid'>"
+            "<h3>The mean prediction as one column changes</h3><p class='soft'>All other columns keep their values; the band "
+            "contains the middle 80 % of rows. It describes the model, not causal effects.</p><div class='grid'>"
             + "".join(f'<div class="card">{c}</div>' for c in partials)
             + "</div>"
         )
@@ -244,14 +244,14 @@ def _matters(e: Evidence) -> str:
 
 def _proof(e: Evidence) -> str:
     text = e.certificate or (
-        "The objective of this family is not convex, so there is no proof that the optimum was reached; held-out scores "
-        f"are what speaks for it.{' The linear fits beside this do have one.' if e.convergence else ''}"
+        "The objective of this family is not convex, so there is no proof that the optimum was reached; the evidence "
+        f"for it is the held-out score.{' The linear fits in the chart have a proof.' if e.convergence else ''}"
     )
     chart = f'<div class="card">{pictures.convergence(e)}</div>' if e.convergence else ""
     return (
         f'<div class="grid"><div class="card"><h3>Certificate</h3><p>{esc(text)}</p><p class="soft">A certificate is '
         "computed from the objective and the weights alone, by code that no solver owns: a feasible point of the dual "
-        "problem gives a number the objective cannot get below.</p></div>"
+        "problem gives a lower bound of the objective.</p></div>"
         f"{chart}</div>"
     )
 
@@ -264,9 +264,9 @@ def _again(e: Evidence, files: Mapping[str, str]) -> str:
         facts.append(("data (SHA-256)", e.checksum[:16] + "…"))
     table = "".join(f"<tr><td>{esc(k)}</td><td class='wrap'>{esc(v)}</td></tr>" for k, v in facts)
     return (
-        f'<div class="grid"><div class="card"><h3>To do it again, and to use it</h3><pre>{esc(chr(10).join(lines))}</pre>'
-        "<p class='soft'>The same data, seed and versions give the same models; which of them are tried depends on the "
-        f"time there is.</p></div><div class='card scroll'><table><tbody>{table}</tbody></table></div></div>"
+        f'<div class="grid"><div class="card"><h3>Commands</h3><pre>{esc(chr(10).join(lines))}</pre>'
+        "<p class='soft'>The same data, seed and versions give the same models; which models are tried depends on the "
+        f"available time.</p></div><div class='card scroll'><table><tbody>{table}</tbody></table></div></div>"
     )
 
 

@@ -69,7 +69,7 @@ def convergence(e: Evidence) -> str:
             [1e3 * t for t, _ in points], [g for _, g in points], name, k, dots=True,
             hover=[f"{name}, iteration {i + 1}: at most {g:.1e} above the optimum" for i, (_, g) in enumerate(points)],
         )  # fmt: skip
-    return chart.svg("How far from the optimum, and when")
+    return chart.svg("Distance from the optimum against time")
 
 
 # --- classes ---
@@ -142,7 +142,7 @@ def calibration(e: Evidence) -> str:
     edges = np.unique(np.quantile(p, np.linspace(0, 1, min(11, max(3, len(p) // 30) + 1))))
     cell = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
     what = f"“{e.classes[e.positive]}”" if binary else "its best guess"
-    chart = Chart((0, 1), (0, 1), (f"predicted probability of {what}", "share that came true"))
+    chart = Chart((0, 1), (0, 1), (f"predicted probability of {what}", "observed share"))
     chart.line([0, 1], [0, 1], "", 5, dash=True)
     xs, ys, hover = [], [], []
     for k in range(max(len(edges) - 1, 1)):
@@ -154,7 +154,7 @@ def calibration(e: Evidence) -> str:
         chart.whisker(mean, low, high)
         xs.append(mean)
         ys.append(share)
-        hover.append(f"predicted {mean:.2f}, came true {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
+        hover.append(f"predicted {mean:.2f}, observed {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
     chart.line(xs, ys, "", 0, dots=True, hover=hover)
     error = sum(abs(a - b) for a, b in zip(xs, ys)) / max(len(xs), 1)
     return chart.svg(f"Calibration (mean deviation {error:.3f})")
@@ -260,7 +260,7 @@ def error_curve(e: Evidence) -> str:
             f"{name}: {100 * s:.0f} % of rows are off by {format_number(x, 3)} at most" for x, s in zip(grid, shares)
         ]
         chart.line(grid, shares, name, colour, hover=hover)
-    return chart.svg("How often it is how far off")
+    return chart.svg("Distribution of absolute errors")
 
 
 def count_calibration(e: Evidence) -> str:

@@ -22,8 +22,8 @@ def worst_rows(e: Evidence) -> str:
         for r in e.worst
     )
     return (
-        "<div class='card'><h3>The rows that were predicted worst</h3><p class='soft'>Among the rows that scored the model. Wrong values, rare cases "
-        "and missing columns show here first. The columns that matter most are shown.</p><div class='scroll'><table><thead><tr>"
+        "<div class='card'><h3>The rows with the largest losses</h3><p class='soft'>Among the held-out rows. Look for wrong values, rare "
+        "cases and missing columns. The most important columns are shown.</p><div class='scroll'><table><thead><tr>"
         f"<th class='num'>row</th><th>true {html.escape(e.target)}</th><th>predicted</th>{head}</tr></thead><tbody>{body}</tbody>"
         "</table></div></div>"
     )
