@@ -34,10 +34,8 @@ MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
 FEW_ROWS = 2000  # up to here slow families are quick and need not wait, and all settings of linear ones come early
 LINEAR = 2  # the highest rank of linear models; richer families have higher ranks
 LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
-WORTH_VARYING, MOST_FAILURES = (
-    2.0,
-    6,
-)  # vary families within so many standard errors; stop after so many failures in a row
+WORTH_VARYING = 2.0  # families within so many standard errors of the best are varied
+MOST_FAILURES = 6  # variation of a family ends after so many settings in a row without an improvement
 HOPELESS = 3.0  # a setting this many standard errors behind on the first fold is dropped
 ABOUT_AS_GOOD = 0.002  # a simpler model may be worse by this share of the score
 

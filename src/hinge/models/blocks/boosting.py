@@ -49,9 +49,7 @@ from hinge.problem.losses import Squared
 from hinge.problem.losses.likelihood import LogLink
 
 IN_MEMORY = 0.5  # share of the memory limit that coded blocks may use
-STATE_SHARE = (
-    1 / 32
-)  # share for the codes of one block, three of which are in memory at a time; smaller blocks are joined
+STATE_SHARE = 1 / 32  # share for the codes of one block, three of which are in memory; smaller blocks are joined
 
 
 class BlockHistory(History):
