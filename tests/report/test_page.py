@@ -31,7 +31,7 @@ def test_the_report_is_complete_in_itself(models, task):
         "Reproduce it",
     ):
         assert f">{part}</h2>" in page
-    for chart in ("Learning curve", "when a column is shuffled", "How far from the optimum"):
+    for chart in ("Learning curve", "when a column is shuffled", "Distance from the optimum"):
         assert chart in page
     assert {"binary": "ROC curve", "multiclass": "Confusion matrix", "real": "Predicted and true",
             "count": "Calibration by tenths"}[task] in page  # fmt: skip
