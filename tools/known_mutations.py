@@ -71,11 +71,11 @@ KNOWN = (
         "group weights without the root", "problem/penalties/norms.py",
         "np.sqrt(sizes) if self.weights", "sizes if self.weights", GROUPS,
     ),
-    Known("χ² for F", "models/glm/inference.py", "if rest is None:\n        return Significance(statistic, (dof,)",
+    Known("χ² for F", "models/glm/inference.py", "if residual_dof is None:\n        return Significance(statistic, (dof,)",
           "if True:\n        return Significance(statistic, (dof,)", WALD),
     Known(
         "F of Wald's test, not divided by the degrees of freedom", "models/glm/inference.py",
-        "scipy.stats.f.sf(statistic / dof, dof, rest)", "scipy.stats.f.sf(statistic, dof, rest)", WALD,
+        "scipy.stats.f.sf(statistic / dof, dof, residual_dof)", "scipy.stats.f.sf(statistic, dof, residual_dof)", WALD,
     ),
     Known(
         "support-vector bound", "explain/guarantees.py",
@@ -131,12 +131,12 @@ KNOWN = (
         "axis=1) ** 2) / n - square) / n", "axis=1) ** 2) / n) / n", LEDOIT_WOLF,
     ),
     Known(
-        "ties of one against one", "models/multiclass/reductions.py",
+        "ties of one against one", "models/multiclass/one_vs_one.py",
         'return votes + sums / (3.0 * (1.0 + np.abs(sums))) if self.vote == "majority"',
         'return votes if self.vote == "majority"', MULTICLASS,
     ),
     Known(
-        "ties of one against one, as a whole vote", "models/multiclass/reductions.py",
+        "ties of one against one, as a whole vote", "models/multiclass/one_vs_one.py",
         'return votes + sums / (3.0 * (1.0 + np.abs(sums))) if self.vote == "majority"',
         'return votes + sums if self.vote == "majority"', MULTICLASS,
     ),
@@ -161,12 +161,12 @@ KNOWN = (
         "theory/test_features.py::test_an_edge_belongs_to_the_bucket_on_its_right",
     ),
     Known(
-        "radius of the perceptron with a bias", "models/linear/perceptron.py",
+        "radius of the perceptron with a bias", "models/linear/perceptron_run.py",
         "np.max(np.asarray(squares, dtype=np.float64)) + ones", "np.max(np.asarray(squares, dtype=np.float64))",
         MISTAKES,
     ),
     Known(
-        "bias in the perceptron's norm", "models/linear/perceptron.py",
+        "bias in the perceptron's norm", "models/linear/perceptron_run.py",
         "walk.w @ walk.w + ones * walk.b**2", "walk.w @ walk.w", MISTAKES,
     ),
     Known(
