@@ -9,7 +9,7 @@ from hinge.tables.notes import DIAGNOSES
 
 HEAD = """# Remarks on data
 
-The remarks of `hinge fit` and `hg.profile` on a table, with cause and cure. The reports link here; findings about a
+The remarks of `hinge fit` and `hg.profile` on a table, with causes and remedies. The reports link here; findings about a
 fitted model (H…) are on the page [diagnoses](diagnoses.md).
 """
 
@@ -17,7 +17,7 @@ fitted model (H…) are on the page [diagnoses](diagnoses.md).
 def main() -> None:
     """Write the page."""
     with in_shell():
-        parts = [f"\n## {code} {d.title}\n\n{d.cause}\n\n**Cure.** {d.cure}\n" for code, d in DIAGNOSES.items()]
+        parts = [f"\n## {code} {d.title}\n\n{d.cause}\n\n**Remedy.** {d.cure}\n" for code, d in DIAGNOSES.items()]
     (Path(__file__).parents[1] / "docs" / "remarks.md").write_text(HEAD + "".join(parts), encoding="utf-8")
 
 

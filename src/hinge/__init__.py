@@ -2,7 +2,7 @@
 
 Estimators, losses, penalties, hypothesis spaces and verbs are here; kernels, solvers, plots, generators and the types of
 results are in ``hg.kernels``, ``hg.solvers``, ``hg.plots``, ``hg.generators`` and ``hg.results``. Public names are loaded
-when first used, so ``import hinge`` costs next to nothing.
+when first used, so that ``import hinge`` is fast.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __version__ = "0.2.0"
 # The namespaces; each is a module with a table like the one below.
 NAMESPACES = ("kernels", "solvers", "plots", "generators", "results")
 
-# Where each public name lives. Type checkers read __init__.pyi.
+# The module of each public name. Type checkers read __init__.pyi.
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.problem.losses": (
         "Absolute", "Bernoulli", "EpsilonInsensitive", "Exponential", "Gamma", "Hinge", "Huber", "LogCosh",

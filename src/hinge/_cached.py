@@ -27,7 +27,7 @@ else:
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            # No __set__: from now on the entry of the instance comes first.
+            # There is no __set__, so the entry in the instance takes precedence from now on.
             value = instance.__dict__[self.name] = self.compute(instance)
             return value
 

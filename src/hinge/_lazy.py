@@ -20,8 +20,8 @@ def lazy_names(
 
     def getattribute(name: str) -> Any:
         if name in home:
-            # sklearn.base is loaded from here, where the stack is shallow: deep inside nested imports CPython 3.11 takes
-            # and gives back a piece of its stack at call after call.
+            # Import sklearn.base here, where the stack is shallow: deep inside nested imports CPython 3.11 may allocate and
+            # free a chunk of its stack at every call.
             if home[name].startswith(("hinge.models.", "hinge.select.")):
                 import sklearn.base  # noqa: F401
             value = getattr(importlib.import_module(home[name]), name)

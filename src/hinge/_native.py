@@ -1,7 +1,7 @@
 """The only importer of the compiled core.
 
-Turns Python objects into what the core takes (matrices into ``Design`` views, losses into native ones) and hands the
-core SciPy's BLAS. Arrays are never copied on the way unless a docstring here says so.
+Converts Python objects to those of the core (matrices to ``Design`` views, losses to native ones) and passes SciPy's BLAS to
+the core. Arrays are not copied unless a docstring here states it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Report = Callable[[int, float, float], bool]
 
 def _thread_controls() -> tuple[int, int]:
     """Addresses of SciPy's ``openblas_set_num_threads`` and its getter; zeros if SciPy has another BLAS."""
-    # A look-up in a library goes on in those it was linked to: nothing has to be searched for.
+    # A symbol lookup in a library continues in the libraries it is linked to, so the path of the BLAS is not needed.
     handle = ctypes.CDLL(scipy.linalg.cython_blas.__file__)
     for suffix in ("", "64_"):
         try:
@@ -41,7 +41,7 @@ _core.set_blas(scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.cython_lapack
 
 @dataclass(frozen=True, eq=False)
 class CodedTable:
-    """A table of numbers and categories, X = [numbers | one column per level of each category], never written out.
+    """A table of numbers and categories, X = [numbers | one column per level of each category], never stored in full.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class CodedTable:
 
 
 class Design:
-    """A matrix as the core sees it: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
+    """A view of a matrix for the core: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.
 
     Keeps a reference to the arrays, so the view stays valid for as long as this object lives. ``checked``: the caller
     has called :func:`check_indices` already.
@@ -105,7 +105,7 @@ class Design:
         return self.native.matvec_and_rmatvec(*(np.ascontiguousarray(v, dtype=np.float64) for v in (w, u)))
 
     def _conformable(self, A: np.ndarray, size: int, what: str) -> np.ndarray:
-        """A as native code takes it. Checked here because weights may come from a file."""
+        """A in the form of the native code. It is checked here because weights may come from a file."""
         A = np.ascontiguousarray(A, dtype=np.float64)
         if A.ndim not in (1, 2) or A.shape[0] != size:
             raise ValueError(f"cannot multiply: the matrix has {size} {what}, the other factor has shape {A.shape}.")
@@ -124,12 +124,12 @@ class Design:
         return self.native.square_sums(None if h is None else np.ascontiguousarray(h, dtype=np.float64))
 
     def columns(self, which: np.ndarray) -> np.ndarray:
-        """Chosen columns as a dense array of their own (a copy)."""
+        """A dense copy of the chosen columns."""
         return self.native.columns(np.ascontiguousarray(which, dtype=np.int64))
 
 
 def _canonical(X: Any, checked: bool) -> Any:
-    """X itself; a copy with sorted indices if it is sparse and has them unsorted or twice."""
+    """X itself; a copy in canonical format if it is sparse and its indices are unsorted or have duplicates."""
     if scipy.sparse.issparse(X) and X.format in ("csr", "csc"):
         if not checked:
             check_indices(X)
@@ -140,11 +140,11 @@ def _canonical(X: Any, checked: bool) -> Any:
 
 
 def check_indices(X: Any) -> None:
-    """Refuse a sparse matrix whose parts contradict each other; anything that is not sparse is left alone.
+    """Raise for a sparse matrix whose arrays are inconsistent; anything that is not sparse is accepted.
 
-    Compiled code, SciPy's too, reads and writes where the indices point. One pass over the indices, on all threads. The
-    flags ``has_sorted_indices`` and ``has_canonical_format`` of a CSR or CSC matrix, which are stale if a caller has
-    written into its arrays, are set to what was found.
+    Compiled code, also that of SciPy, uses the indices without checks. The check takes one pass over them, on all threads. It
+    also sets the flags ``has_sorted_indices`` and ``has_canonical_format`` of a CSR or CSC matrix, which are stale if a caller
+    has written into its arrays.
     """
     if scipy.sparse.issparse(X) and (problem := _SPARSE_PROBLEMS[X.format](X)):
         raise ValueError(
@@ -154,7 +154,7 @@ def check_indices(X: Any) -> None:
 
 
 def _compressed_problem(X: Any) -> str | None:
-    """What is wrong with a CSR, CSC or BSR matrix."""
+    """The inconsistency of a CSR, CSC or BSR matrix; None if there is none."""
     starts, indices, shape = X.indptr, X.indices, X.shape
     if X.format == "bsr":
         if X.data.ndim != 3 or 0 in X.blocksize or any(size % block for size, block in zip(shape, X.blocksize)):
@@ -205,8 +205,8 @@ def _key_problem(X: Any) -> str | None:
 
 
 def _diagonal_problem(X: Any) -> str | None:
-    whole = X.data.ndim == 2 and X.offsets.ndim == 1 and X.offsets.dtype.kind in "iu"
-    return None if whole and len(X.data) == len(X.offsets) else "it needs one row of data per offset"
+    well_formed = X.data.ndim == 2 and X.offsets.ndim == 1 and X.offsets.dtype.kind in "iu"
+    return None if well_formed and len(X.data) == len(X.offsets) else "it needs one row of data per offset"
 
 
 _SPARSE_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
@@ -229,7 +229,7 @@ def _view(X: Any) -> Any:
 
 
 def surely_finite(X: Any) -> bool:
-    """Whether X is an array, or a sparse matrix, of floats without NaN or infinity; False also where it cannot tell."""
+    """Whether X is a dense or sparse array of finite floats; False also for types that cannot be checked here."""
     values = X.data if scipy.sparse.issparse(X) and X.format in ("csr", "csc") else X
     if not isinstance(values, np.ndarray) or values.dtype not in (np.float64, np.float32):
         return False
@@ -242,7 +242,7 @@ MOST_THREADS = 1024
 def set_num_threads(threads: int | None) -> None:
     """Use this many threads from now on, at most 1024; None for as many as the process may use.
 
-    Results do not depend on it. Where the system refuses to make a thread, fewer are used.
+    Results do not depend on it. If the system cannot create a thread, fewer are used.
 
     Parameters
     ----------
@@ -258,5 +258,5 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def num_threads() -> int:
-    """How many threads native code uses."""
+    """The number of threads of native code."""
     return _core.num_threads()

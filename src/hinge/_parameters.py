@@ -42,7 +42,7 @@ from hinge._sources import BY_ROWS, by_blocks, is_source
 Constraints = dict[str, Any]
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
-# Methods that learn, and so check parameters first.
+# Methods that fit, and therefore check parameters first.
 LEARNING = ("fit", "partial_fit", "fit_transform", "fit_predict")
 
 
@@ -62,12 +62,12 @@ def between(low: float | None, high: float | None, closed: str = "both") -> Inte
 
 
 def fraction(closed: str = "right") -> Interval:
-    """A float between 0 and 1, where whole numbers are counts and mean something else."""
+    """A float between 0 and 1, for parameters whose integers are counts."""
     return Interval(RealNotInt, 0, 1, closed=closed)
 
 
 def count(low: int = 1, high: int | None = None) -> Interval:
-    """A whole number from low to high."""
+    """An integer from low to high."""
     return Interval(Integral, low, high, closed="left" if high is None else "both")
 
 
@@ -88,7 +88,7 @@ def one_of(*names: str) -> Names:
 
 
 class Has(HasMethods):
-    """An object that has some methods. A class has them too, but they need an object of it."""
+    """An object that has some methods; classes, whose methods need an instance, are excluded."""
 
     def is_satisfied_by(self, value: Any) -> bool:
         """Whether value is such an object."""
@@ -101,9 +101,9 @@ def has(*methods: str) -> Has:
 
 
 class Numbers(HasMethods):
-    """An array-like of numbers, none of them NaN, with bounds on each and maybe a fixed count.
+    """An array-like of numbers, none of them NaN, with a lower bound and an optional fixed length.
 
-    A subclass of HasMethods because scikit-learn closes the list of its kinds of constraints.
+    It is a subclass of HasMethods because scikit-learn accepts no other kinds of constraints.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ def numbers(
 
 
 class Folds(HasMethods):
-    """What scikit-learn takes as ``cv``, unless it is empty: there must be a fold to judge by."""
+    """A value of ``cv`` as in scikit-learn, with at least one fold."""
 
     def __init__(self) -> None:
         super().__init__("split")
@@ -158,7 +158,7 @@ class Folds(HasMethods):
             return False
         if isinstance(value, np.ndarray) and value.ndim == 0:
             return False
-        # A splitter, or something that gives folds one by one, shows only when it is used.
+        # Splitters and iterators of folds can be checked only when they are used.
         return hasattr(value, "split") or not hasattr(value, "__len__") or self._are_pairs(value)
 
     @staticmethod
@@ -234,9 +234,9 @@ def shared(*names: str) -> Constraints:
 
 
 def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
-    """The same constructor with other defaults, for a subclass whose parameters differ in nothing else.
+    """The same constructor with other defaults, for a subclass whose parameters differ only in these.
 
-    ``inspect.signature``, and with it scikit-learn's ``get_params``, sees the new ones.
+    ``inspect.signature``, and therefore scikit-learn's ``get_params``, shows the new defaults.
     """
     old: Any = constructor
     unknown = sorted(defaults.keys() - old.__kwdefaults__.keys())
@@ -262,7 +262,7 @@ class Estimator(BaseEstimator):
         cls._parameter_constraints = _inherited(cls)
         for name in LEARNING:
             definer = next((base for base in cls.__mro__ if name in vars(base)), None)
-            # A mixin that is no estimator cannot check by itself.
+            # A mixin that is not an estimator has no parameters to check.
             if definer is cls or (definer is not None and name == "fit" and not issubclass(definer, Estimator)):
                 setattr(cls, name, _checked(cls, name, vars(definer)[name]))
         for name in BY_ROWS:
@@ -281,7 +281,7 @@ class Estimator(BaseEstimator):
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters by name, and those of parameters as ``name__parameter``.
 
-        Losses, penalties, kernels and spaces never change: a copy with the new value takes their place.
+        Losses, penalties, kernels and spaces are immutable: a copy with the new value replaces them.
         """
         nested: dict[str, dict[str, Any]] = {}
         plain: dict[str, Any] = {}
@@ -298,17 +298,17 @@ class Estimator(BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        """Refuse parameters outside their range, before anything is computed."""
+        """Raise for parameters outside their range, before anything is computed."""
         for name, default, constraints in _checks(type(self)):
             value = getattr(self, name)
             if value is not default and not (
-                _fits_a_word(value) and any(_satisfies(value, constraint) for constraint in constraints)
+                _fits_64_bits(value) and any(_satisfies(value, constraint) for constraint in constraints)
             ):
                 _refuse(self, name, value)
 
 
 def _satisfies(value: Any, constraint: Any) -> bool:
-    # A class such as dict has __len__ but no length; True is a whole number of Python's but no count.
+    # A class such as dict has __len__ but no length, and True is an int but not a count.
     if isinstance(value, type) and isinstance(constraint, _ArrayLikes):
         return False
     if isinstance(value, bool) and isinstance(constraint, Interval):
@@ -316,13 +316,13 @@ def _satisfies(value: Any, constraint: Any) -> bool:
     return constraint.is_satisfied_by(value)
 
 
-def _fits_a_word(value: Any) -> bool:
-    """False for whole numbers beyond 64 bits, which neither compiled code nor floating point is sure to hold."""
+def _fits_64_bits(value: Any) -> bool:
+    """False for integers beyond 64 bits, which compiled code and floating point may not represent."""
     return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
 def _inherited(cls: type) -> Constraints:
-    """What a class and its bases declare of the parameters of its constructor."""
+    """The declarations of a class and its bases for the parameters of its constructor."""
     declared: Constraints = {}
     for base in reversed(cls.__mro__):
         declared |= vars(base).get("_parameter_constraints", {})
@@ -334,7 +334,7 @@ def _inherited(cls: type) -> Constraints:
 
 
 def _checked(cls: type, name: str, method: Any) -> Any:
-    """A method of learning that checks parameters first; not again where the method of a subclass calls it."""
+    """A fitting method that checks parameters first, but not again if the method of a subclass calls it."""
     if hasattr(method, "fn"):  # a method that exists for some settings only
         method.fn = _checked(cls, name, method.fn)
         return method
@@ -351,7 +351,7 @@ def _checked(cls: type, name: str, method: Any) -> Any:
 
 
 def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:
-    """Parameters of a class with their defaults, which need no check, and constraints; made once per class."""
+    """Parameters of a class with their defaults, which need no check, and constraints; computed once per class."""
     found = vars(cls).get("_compiled_parameters")
     if found is None:
         parameters = inspect.signature(cls).parameters
@@ -376,7 +376,7 @@ def _refuse(estimator: Estimator, name: str, value: Any) -> None:
 
 
 def accepted(cls: type[Estimator], name: str) -> str:
-    """What a parameter may be, in words."""
+    """A description of the values that a parameter may have."""
     constraints = [make_constraint(constraint) for constraint in cls._parameter_constraints[name]]
     *others, last = [str(constraint) for constraint in constraints if not constraint.hidden]
     return f"{', '.join(others)} or {last}" if others else last

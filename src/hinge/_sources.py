@@ -1,4 +1,4 @@
-"""Tables that are read block by block: which they are, and methods that go over them."""
+"""Tables that are read block by block, and methods that process them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-# Methods that give a result for every row, and the one that sums them up: over a source they go block by block.
+# Methods with a result for every row, and score, which averages over rows: they process a source block by block.
 BY_ROWS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "score")
-# Tables of other libraries that are read when they are used, and not in memory: they are fitted as sources.
+# Lazy tables of other libraries, which are not in memory: they are fitted as sources.
 LAZY = {"polars": ("LazyFrame",), "pyarrow": ("FileSystemDataset", "UnionDataset", "InMemoryDataset")}
 
 
@@ -26,13 +26,13 @@ def is_source(X: Any) -> bool:
 
 
 def by_blocks(name: str, method: Any) -> Any:
-    """A method that goes over a source block by block."""
+    """A method that processes a source block by block."""
     if hasattr(method, "fn"):  # a method that exists for some settings only
         method.fn = by_blocks(name, method.fn)
         return method
 
     @functools.wraps(method)
-    def whole_or_blocks(self: Any, *args: Any, **options: Any) -> Any:
+    def array_or_blocks(self: Any, *args: Any, **options: Any) -> Any:
         if args and is_source(args[0]):
             module = importlib.import_module("hinge.models.blocks.predict")
             if name == "score":
@@ -40,4 +40,4 @@ def by_blocks(name: str, method: Any) -> Any:
             return module.predict_source(self, name, *args, **options)
         return method(self, *args, **options)
 
-    return whole_or_blocks
+    return array_or_blocks

@@ -1,4 +1,4 @@
-"""scikit-learn's checks of inputs, with errors that name the argument that is to blame."""
+"""scikit-learn's checks of inputs, with errors that name the invalid argument."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEDIES = {
 
 @contextmanager
 def naming(argument: str, column: str = "") -> Iterator[None]:
-    """NumPy's errors about text and whole numbers that are no floats, with the argument (and column) they are about."""
+    """Add the argument (and column) to NumPy's errors about texts and integers that cannot become floats."""
     try:
         yield
     except (ValueError, OverflowError) as error:
@@ -30,13 +30,13 @@ def naming(argument: str, column: str = "") -> Iterator[None]:
 
 
 def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
-    """scikit-learn's function of the name; with ``y_numeric`` texts of numbers become numbers, and others are refused."""
+    """scikit-learn's function of the same name; with ``y_numeric``, texts are converted to numbers or rejected."""
     try:
         found = validation.validate_data(estimator, X, y, **options)
     except (ValueError, OverflowError):
         with naming("y" if _are_numbers(X) else "X", _first_wrong_column(X)):
             raise
-    # scikit-learn looks for NaN before it makes numbers of objects, where None is no NaN, and leaves texts as they are.
+    # scikit-learn looks for NaN before it converts objects to numbers, so it misses None, and it does not convert texts.
     if options.get("y_numeric") and (np.asarray(found[1]).dtype.kind in "US" or np.asarray(y).dtype == object):
         return found[0], numeric_targets(found[1])
     return found

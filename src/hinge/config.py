@@ -1,4 +1,4 @@
-"""Settings of the library: whether long calls show progress, and what notebooks show."""
+"""Settings of the library: progress of long calls, and display in notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _settings: ContextVar[dict[str, Any]] = ContextVar("hinge settings", default=_DE
 
 
 def get_config() -> dict[str, Any]:
-    """The settings, as a dictionary of its own.
+    """A copy of the settings as a dictionary.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def get_config() -> dict[str, Any]:
 
 
 def set_config(*, progress: bool | None = None, display: str | None = None) -> None:
-    """Change settings, for this thread and for tasks started from it; None leaves one as it is.
+    """Change settings, for this thread and for tasks started from it; None leaves a setting unchanged.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ def config_context(*, progress: bool | None = None, display: str | None = None) 
 
 
 def shows_html() -> bool:
-    """Whether notebooks show HTML; ``_repr_html_`` returns None where they do not, and the text is shown."""
+    """Whether notebooks show HTML; if not, ``_repr_html_`` returns None and notebooks show the text."""
     return _settings.get()["display"] == "html"
 
 
 def shows_progress(own: bool | None) -> bool:
-    """Whether a call shows its progress: as its own argument says, or the settings where that is None."""
+    """Whether a call shows its progress: by its argument, or by the settings if that is None."""
     return bool(_settings.get()["progress"] if own is None else own)

@@ -85,7 +85,7 @@ def load_dataset(name: str) -> Dataset:
             columns[feature] = np.array(values, dtype=np.float64)
         except ValueError:
             levels = sorted(set(values))
-            # Two values are one question; more are one question each.
+            # Two levels become one indicator column; more become one column each.
             for level in levels[1:] if len(levels) == 2 else levels:
                 columns[f"{feature}={level}"] = np.array([float(value == level) for value in values])
     return Dataset(np.column_stack(list(columns.values())), y, tuple(columns), target, source)

@@ -13,7 +13,7 @@ EXTRAS = ("polars", "pandas", "pyarrow", "matplotlib", "typer", "rich", "clarabe
 
 
 def versions() -> dict[str, str]:
-    """The library, Python, the machine and what is installed beside it, by name."""
+    """The versions of hinge, Python, the machine and the installed libraries, by name."""
     import hinge
     from hinge._native import num_threads
 
@@ -43,7 +43,7 @@ def _blas() -> list[dict[str, str]]:
 
 
 def show_versions() -> None:
-    """Print the versions of hinge, Python, the machine and the libraries beside it, for a bug report.
+    """Print the versions of hinge, Python, the machine and the installed libraries, for a bug report.
 
     Examples
     --------

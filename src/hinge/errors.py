@@ -1,4 +1,4 @@
-"""Mistakes a user can mend, and the exit code each gives the command."""
+"""Errors that a user can correct, and the exit codes of the command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 OK = 0
-BUG = 1  # something went wrong that is not the user's fault
+BUG = 1  # an internal error
 USAGE = 2  # the command line itself; typer's own code
 DATA = 3  # a table that cannot be read, or lacks a column
 MODEL = 4  # a model file that cannot be read or used
@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 
 class UserError(ValueError):
-    """A mistake a user can mend. The message is one line: what, where, and the remedy."""
+    """An error that a user can correct. The message is one line: what, where, and the remedy."""
 
     def __init__(self, message: str, code: int = DATA) -> None:
         super().__init__(" ".join(message.split()))
@@ -30,7 +30,7 @@ _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 
 @contextlib.contextmanager
 def in_shell() -> Iterator[None]:
-    """Messages made inside name the options of the command in place of the arguments of functions."""
+    """Within this context, messages name the options of the command instead of the arguments of functions."""
     token = _in_shell.set(True)
     try:
         yield

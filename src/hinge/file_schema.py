@@ -1,4 +1,4 @@
-"""What shapes the fitted attributes of a model have: one declaration, checked before a loaded model is used.
+"""The shapes of the fitted attributes of models, which are checked before a loaded model is used.
 
 A shape is written in letters: d is ``n_features_in_``, k the number of classes; every other letter stands for one size
 throughout a model (s rows of scores, c components, n training rows, …). Where several forms are listed, one must fit.
@@ -67,19 +67,19 @@ MOST_FEATURES = 2**31 - 1
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse a model of hinge whose fitted attributes do not fit each other."""
+    """Raise for a model of hinge whose fitted attributes have inconsistent shapes."""
     if not type(model).__module__.startswith("hinge."):
         return
     state = vars(model)
     sizes: dict[str, int] = {}
     if "n_features_in_" in state:
-        sizes["d"] = _whole(state["n_features_in_"], "n_features_in_")
+        sizes["d"] = _integer(state["n_features_in_"], "n_features_in_")
     classes = state.get("classes_")
     if isinstance(classes, np.ndarray):
         if classes.ndim != 1 or len(classes) == 0:
             raise ValueError(f"its classes_ have shape {classes.shape}; expected one label per class.")
         sizes["k"] = len(classes)
-    # Categories coded as several columns: the model counts its weights itself.
+    # Categories are coded as several columns, so the model checks the number of its weights itself.
     if getattr(state.get("_coding"), "columns", ()):
         return
     for name, forms in SHAPES.items():
@@ -88,7 +88,7 @@ def check_fitted(model: Any) -> None:
             _check(name, value, forms, sizes)
 
 
-def _whole(value: Any, name: str) -> int:
+def _integer(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= MOST_FEATURES:
         raise ValueError(f"its {name} is {value!r}; expected a whole number.")
     return int(value)

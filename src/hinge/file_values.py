@@ -1,6 +1,6 @@
-"""What may be in a model file: objects to JSON and arrays, and back. A closed set, looked up by name.
+"""The values of a model file: objects to JSON and arrays, and back. Classes are a closed set, looked up by name.
 
-Reading trusts nothing: every name, length and shape is checked before it is used.
+The reader trusts nothing: every name, length and shape is checked before it is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hinge.problem.kernels.translate import Foreign, is_foreign, translate
 
 MAX_DEPTH = 60
 
-# scikit-learn classes that hold nothing but data: what users put in front of a model.
+# scikit-learn classes that hold only data, which users put before a model in a pipeline.
 TRANSFORMERS = {
     "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
     "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor"),
@@ -38,12 +38,12 @@ TRANSFORMERS = {
 }  # fmt: skip
 _TRANSFORMER_HOME = {name: module for module, names in TRANSFORMERS.items() for name in names}
 
-# Where hinge's own classes may come from, besides its public names; of the blocks only totals, not what reads files.
+# Modules of hinge's classes that files may contain besides public names; of blocks/ only totals, nothing that reads files.
 _ROOMS = re.compile(
     r"hinge\.((problem|solvers|tables|models|features|select|explain)(\.[a-z][a-z0-9_]*)*"
     r"|blocks\.(exact|kinks|moments|problem|survey)):_?[A-Z][A-Za-z0-9_]*"
 )
-# Public names and their homes.
+# Public names and their modules.
 _HOME = {
     name: home
     for space in (hinge, *(getattr(hinge, name) for name in hinge.NAMESPACES))
@@ -61,7 +61,7 @@ def _public(name: str) -> Any:
 
 
 def _class_name(cls: type) -> str | None:
-    """What a class is called in files; None if it is not in the closed set."""
+    """The name of a class in files; None if it is not in the closed set."""
     name = cls.__name__
     if name in _HOME and _public(name) is cls:
         return name
@@ -194,7 +194,7 @@ def _path(where: str) -> str:
 
 
 def _translated(kernel: Any, where: str) -> Any:
-    """A kernel of scikit-learn as the one of this library that it stands for."""
+    """The kernel of this library that is equivalent to a kernel of scikit-learn."""
     try:
         found, reason = translate(kernel), f"{type(kernel).__name__} is code."
     except ValueError as error:
@@ -253,7 +253,7 @@ class Reader:
         return slice(start, stop, step)
 
     def _array(self, node: dict, depth: int) -> np.ndarray:
-        stored = self.arrays[node["array"]].copy()  # writable, and free of the file's buffer
+        stored = self.arrays[node["array"]].copy()  # a writable copy that does not keep the file's buffer alive
         return stored.T if node.get("columns") is True else stored
 
     def _scalar(self, node: dict, depth: int) -> Any:
@@ -267,7 +267,7 @@ class Reader:
         width = re.fullmatch(r"[<>]U(\d{1,6})", node["dtype"])
         if width is None or not all(isinstance(item, str) for item in items):
             raise ValueError("it holds a damaged array of text.")
-        if int(width[1]) > max(256, *map(len, items)):  # NumPy would set aside this much for every item
+        if int(width[1]) > max(256, *map(len, items)):  # NumPy would allocate this width for every item
             raise ValueError("it holds an array of text that is wider than its text.")
         return np.array(items, dtype=node["dtype"]).reshape(_shape(node["shape"], len(items)))
 
@@ -333,7 +333,7 @@ class Reader:
         model = cls(**{key: value for key, value in state.items() if key in parameters})
         fitted = {key: value for key, value in state.items() if key not in parameters}
         for key, value in fitted.items():
-            # Data must not take the place of a method, nor reach Python's own machinery.
+            # Data must not replace a method or a special attribute of Python.
             if not key.isidentifier() or key.startswith("__") or callable(getattr(cls, key, None)):
                 raise ValueError(f"{node['estimator']} has no attribute {key!r}.")
             model.__dict__[key] = value
@@ -348,7 +348,7 @@ class Reader:
 
 
 def _checked(value: Any) -> Any:
-    """The object itself, once its own ``_check_loaded`` has found its parts consistent."""
+    """The object itself, after its ``_check_loaded`` has found its parts consistent."""
     if callable(check := getattr(value, "_check_loaded", None)):
         check()
     return value

@@ -27,7 +27,7 @@ import hinge
 from hinge.file_values import Reader, Writer
 
 SCHEMA = 1
-# What reading raises where a file is not as it should be.
+# The exceptions of reading an invalid file.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
@@ -35,7 +35,7 @@ _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | None = None) -> None:
     """Write a model to a file that :func:`load` reads back, with identical predictions.
 
-    The file appears whole or not at all: it is written beside its place, flushed to disk, and renamed.
+    The file is written atomically: to a temporary file in the same folder, which is flushed to disk and renamed.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def save(model: Any, path: str | os.PathLike[str], *, card: dict[str, Any] | Non
     metadata = {"model": _json(state)}
     if card is not None:
         metadata["card"] = _json(card)
-    write_whole(Path(path), _sealed(writer.arrays, metadata))
+    write_atomically(Path(path), _sealed(writer.arrays, metadata))
 
 
 def _json(value: Any) -> str:
@@ -78,7 +78,7 @@ def _sealed(arrays: dict[str, Any], metadata: dict[str, str]) -> bytes:
 
 
 def size(model: Any) -> int:
-    """How many bytes a model takes in a file, without writing one."""
+    """The size in bytes of the file of a model, without writing it."""
     writer = Writer()
     state = json.dumps(writer.encode(model, "model"))
     return len(state) + sum(array.nbytes for array in writer.arrays.values())
@@ -88,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote.
 
     Nothing in the file is executed. A file that is cut short, altered, made by a newer version, or names a class
-    outside the closed set is refused with a ValueError that says which.
+    outside the closed set raises a ValueError that names the reason.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """A model and the card that was saved with it (empty if none was)."""
+    """A model and the metadata saved with it (empty if there is none)."""
     content = Path(path).read_bytes()
     try:
         metadata = _checked_metadata(content)
@@ -117,13 +117,13 @@ def load_with_card(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def pack(value: Any, mark: str) -> bytes:
-    """Any value that files may hold, as the content of a file; ``mark`` tells it from others."""
+    """The file content of any value that files may hold; ``mark`` identifies its kind."""
     writer = Writer()
     return _sealed(writer.arrays, {"mark": mark, "value": _json(writer.encode(value, "value"))})
 
 
 def unpack(content: bytes, mark: str) -> Any:
-    """What :func:`pack` was given; a ValueError where the mark is another, or the content is damaged."""
+    """The value given to :func:`pack`; raises a ValueError if the mark differs or the content is damaged."""
     try:
         metadata = _checked_metadata(content)
         if metadata.get("mark") != mark:
@@ -134,7 +134,7 @@ def unpack(content: bytes, mark: str) -> Any:
 
 
 def _checked_metadata(content: bytes) -> dict[str, str]:
-    """The header of a file whose checksum is right."""
+    """The header of a file, after a check of the checksum."""
     if len(content) < 8:
         raise ValueError("it is not a model file (too short).")
     length = int.from_bytes(content[:8], "little")
@@ -176,8 +176,8 @@ def _decode_model(content: bytes, metadata: dict[str, str]) -> Any:
     return model
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all: beside its place, flushed to disk, renamed."""
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file atomically: to a temporary file in the same folder, which is flushed to disk and renamed."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as f:

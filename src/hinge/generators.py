@@ -1,4 +1,4 @@
-"""Generators: laws with a known best predictor, to draw examples from."""
+"""Generators of examples from distributions with a known best predictor."""
 
 from __future__ import annotations
 

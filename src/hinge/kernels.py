@@ -1,4 +1,4 @@
-"""Kernels: similarities that are inner products of features."""
+"""Kernels: similarities that are inner products of feature maps."""
 
 from __future__ import annotations
 

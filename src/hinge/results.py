@@ -1,4 +1,4 @@
-"""The types of results: what verbs such as ``hg.tune``, ``hg.diagnose`` and ``hg.learn`` return."""
+"""The types that functions such as ``hg.tune``, ``hg.diagnose`` and ``hg.learn`` return."""
 
 from __future__ import annotations
 

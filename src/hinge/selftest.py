@@ -1,7 +1,7 @@
-"""Half a minute of checks on the machine at hand: ``python -m hinge.selftest``.
+"""Half a minute of checks on this machine: ``python -m hinge.selftest``.
 
-Certificates are compared with closed forms, bits with those of other numbers of threads, models with their files, and one
-model of every family with the best constant. It needs nothing but what the library needs.
+The checks compare certificates with closed forms, fits with other numbers of threads, models with their files, and one model of
+every family with the best constant. They need no further packages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def data(n: int = 300, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 def require(condition: Any, text: str) -> None:
-    """Raise with what went wrong."""
+    """Raise an error with this message unless the condition holds."""
     if not condition:
         raise AssertionError(text)
 
@@ -48,8 +48,10 @@ def ridge_closed_form() -> str:
     objective = hg.make_objective(X, y, hg.Squared(), hg.L2(0.1), fit_intercept=False)
     best = hg.certificate(objective, exact, np.zeros(1)).primal
     for scale in (0.0, 0.5, 0.9, 1.0):
-        judged = hg.certificate(objective, scale * exact, np.zeros(1))
-        require(judged.gap >= judged.primal - best - 1e-12, "a gap is smaller than the distance to the optimum")
+        certificate = hg.certificate(objective, scale * exact, np.zeros(1))
+        require(
+            certificate.gap >= certificate.primal - best - 1e-12, "a gap is smaller than the distance to the optimum"
+        )
     proof = hg.certificate(objective, fit.coef_, np.zeros(1))
     return f"gap {proof.gap:.1e}"
 

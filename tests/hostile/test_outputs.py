@@ -13,7 +13,7 @@ import pytest
 
 import hinge as hg
 from hinge.errors import UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning.write import write
 from kit.command import table
 
@@ -62,10 +62,10 @@ def test_a_file_that_does_not_fit_does_not_appear(tmp_path, limit):
     pid = subprocess.run(
         [
             sys.executable, "-c",
-            "import resource, signal, sys; from pathlib import Path; from hinge.files import write_whole\n"
+            "import resource, signal, sys; from pathlib import Path; from hinge.files import write_atomically\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-            "write_whole(Path(sys.argv[1]), bytes(100_000))",
+            "write_atomically(Path(sys.argv[1]), bytes(100_000))",
             str(tmp_path / "file"),
         ], capture_output=True, text=True,
     )  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_full_disk_is_an_error_of_the_system_and_leaves_nothing(tmp_path, what
 
 def test_a_file_that_fits_appears(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
-    write_whole(tmp_path / "file", bytes(100_000))
+    write_atomically(tmp_path / "file", bytes(100_000))
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 

@@ -91,13 +91,13 @@ def test_columns_are_written_and_read_in_pieces(hinge, models, tmp_path, monkeyp
     assert hinge("predict", model, tmp_path / "data.parquet")[1] == (tmp_path / "whole.csv").read_text()
 
 
-def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
+def test_a_score_on_training_rows_has_a_remark(hinge, models, tmp_path):
     data, folder = models["binary"]
     model = folder / "model.hinge"
     for command in (("report", model, data, "-o", tmp_path / "r.html"), ("compare", model, model, data)):
         code, out, _ = hinge(*command)
         assert code == 0
-        assert "fitted to these very rows" in out
+        assert "fitted to these rows" in out
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "on its training rows" in page
     assert "not convex" not in page  # a linear model keeps its certificate
@@ -107,7 +107,7 @@ def test_a_score_on_training_rows_is_said_to_flatter(hinge, models, tmp_path):
     assert "on new rows" in page
     assert "held out</span>" not in page
     assert "The last fit used all 300 rows" in page
-    assert "fitted to these very rows" not in hinge("compare", model, model, other)[1]
+    assert "fitted to these rows" not in hinge("compare", model, model, other)[1]
 
 
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet"])

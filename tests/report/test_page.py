@@ -21,9 +21,17 @@ def test_the_report_is_complete_in_itself(models, task):
     page = (models[task][1] / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=\s*["'](https?:)?//""", page)
     assert not re.search(r"@import|url\(|<link(?! rel=\"icon\" href=\"data:,\")|fetch\(|XMLHttp", page)
-    for part in ("The problem", "The data", "The models", "How good it is", "What matters", "The proof", "Do it again"):
+    for part in (
+        "The problem",
+        "The data",
+        "The models",
+        "How good it is",
+        "What matters",
+        "The proof",
+        "Reproduce it",
+    ):
         assert f">{part}</h2>" in page
-    for chart in ("Learning curve", "when a column is shuffled", "How far from the optimum"):
+    for chart in ("Learning curve", "when a column is shuffled", "Distance from the optimum"):
         assert chart in page
     assert {"binary": "ROC curve", "multiclass": "Confusion matrix", "real": "Predicted and true",
             "count": "Calibration by tenths"}[task] in page  # fmt: skip

@@ -81,15 +81,16 @@ def test_lift_of_the_top_tenth(e):
 def test_the_headline_compares_with_the_commonest_class(e):
     right = 100 * np.mean(np.argmax(e.prediction, axis=1) == e.y)
     always = 100 * max(np.mean(e.y == 0), np.mean(e.y == 1))
-    said = headline(e)
+    sentences = headline(e)
     assert (
-        f"about {right:.0f} get the right “state”; always answering “well” would be right for {always:.0f}." in said[0]
+        f"about {right:.0f} get the right “state”; always answering “well” would be right for {always:.0f}."
+        in sentences[0]
     )
-    assert "“x” and “colour”" in said[1]
+    assert "“x” and “colour”" in sentences[1]
     notes, e.notes = e.notes, [*e.notes, Note("D15", "", "")]
     assert headline(e)[0].startswith("The columns do not predict")
     e.notes = [*notes, Note("D20", "x", "")]
-    assert "read the notes on “x”" in headline(e)[-1]
+    assert "Read the notes on “x”" in headline(e)[-1]
     e.notes = notes
 
 
@@ -100,7 +101,7 @@ def test_the_worst_rows_are_those_with_the_greatest_losses(e, learned):
     first = int(np.argmax(loss))
     assert e.worst[0].truth == e.classes[e.y[first]]
     assert dict(e.worst[0].values)["colour"] == learned.profile.frame["colour"][first]
-    assert "The rows that were predicted worst" in document(e)
+    assert "The rows with the largest losses" in document(e)
 
 
 def test_shares_of_a_row_add_up_to_its_prediction(e):

@@ -1,4 +1,4 @@
-"""One block of rows, and how a piece of a table becomes one."""
+"""A block of rows, made from a piece of a table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Array = np.ndarray
 
 
 class Piece(NamedTuple):
-    """What a reader gives: a table, or arrays (sparse matrices too) with their targets, weights and offsets."""
+    """The output of a reader: a table, or arrays (also sparse) with their targets, weights and offsets."""
 
-    data: Any  # a data frame of all columns, or the matrix X; None where only targets were read
+    data: Any  # a data frame of all columns, or the matrix X; None if only targets were read
     target: Any = None
     weight: Any = None
     offset: Any = None
@@ -56,7 +56,7 @@ class Roles:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: features X, and where the source has them targets, weights and offsets.
+    """Some rows: features X and, if the source has them, targets, weights and offsets.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Block:
 
 
 def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = False) -> Block:
-    """A block from what a reader gave; without its features if ``only_targets``."""
+    """A block from the output of a reader; without its features if ``only_targets``."""
     if roles.features is None:
         known = _shapes(piece, where)
         rows = {shape[0] for shape in known}
@@ -119,7 +119,7 @@ def make_block(piece: Piece, roles: Roles, where: str, *, only_targets: bool = F
 
 
 def _shapes(piece: Piece, where: str) -> list[tuple[int, ...]]:
-    """The shapes of the arrays of a piece, each of as many dimensions as it must have."""
+    """The shapes of the arrays of a piece, after a check of their numbers of dimensions."""
     shapes = []
     for name, part in zip(("X", "target", "weight", "offset"), piece):
         if part is None:
@@ -139,7 +139,7 @@ def _shapes(piece: Piece, where: str) -> list[tuple[int, ...]]:
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str], where: str) -> None:
-    """Refuse a table that lacks a column, naming the table, the column and the name most like it."""
+    """Raise for a table that lacks a column, naming the table, the column and the most similar name."""
     present = list(present)
     missing = [name for name in wanted if name not in present]
     if missing:
@@ -169,7 +169,7 @@ def _is_number(dtype: Any) -> bool:
 
 def _float_column(column: Any) -> Array:
     values = column.to_numpy()
-    if values.dtype == object:  # integers or truth values with missing ones
+    if values.dtype == object:  # integers or Booleans with missing values
         values = column.cast(nw.Float64).to_numpy()
     return values
 

@@ -1,7 +1,7 @@
-"""Fits that go on where they were killed.
+"""Checkpoints, from which a killed fit resumes.
 
-A fit over blocks is a function of the totals of its passes. They are written to a folder as they come; a fit that begins
-again takes them from there, without reading the data, until there are no more, and ends with the same bits.
+A fit over blocks is a function of the totals of its passes. Each total is written to a folder. A restarted fit takes the totals
+from there, without reading the data, as long as there are any, and ends with the same bits.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from hinge.blocks.block import Roles
 from hinge.blocks.parts import Rows, Stream
 from hinge.blocks.source import Source
 from hinge.errors import UserError
-from hinge.files import pack, unpack, write_whole
+from hinge.files import pack, unpack, write_atomically
 
 PROBLEM, SUFFIX = "problem.json", ".total"
 
 
 def digest(*values: Any) -> str:
-    """A short text that differs where values do, and only there: equal copies are as good as one object used twice."""
+    """A hash that depends on values alone, not on whether equal values are the same object."""
     out = io.BytesIO()
     pickler = pickle.Pickler(out, protocol=5)
-    pickler.fast = True  # without references to objects that came before
+    pickler.fast = True  # no references to earlier objects
     pickler.dump(values)
     return hashlib.sha256(out.getvalue()).hexdigest()[:32]
 
 
 def describe(estimator: Any, source: Source) -> dict[str, str]:
-    """What a problem is recognised by: the estimator and its parameters, and the data."""
+    """The identity of a problem: the estimator, its parameters, and the data."""
     import hinge
 
     roles, cut = source.roles, source.block_rows
@@ -52,7 +52,7 @@ def _parameters(estimator: Any) -> str:
 
 
 def _contents(part: Any) -> Any:
-    """What a part is recognised by: its file as it was when it was scanned, or its rows."""
+    """The identity of a part: its file as it was when it was scanned, or its rows."""
     if getattr(part, "signature", None) is not None:
         return part.where, part.signature
     if isinstance(part, Rows):
@@ -75,9 +75,8 @@ def _array_digest(array: Any) -> str | None:
 class Checkpoint:
     """The totals of a fit in a folder.
 
-    Files appear whole or not at all, so that a kill leaves whole ones. They hold data and nothing that is executed, as
-    model files do; whoever wrote the folder decides what the fit finds. A total that is damaged, or of a kind that files
-    cannot hold, is computed again.
+    Files are written atomically, so that a kill leaves no partial ones. Like model files they hold data and no code; but the
+    totals are trusted, so the folder must be. A total that is damaged, or of a type that files cannot hold, is recomputed.
     """
 
     def __init__(self, folder: str | Path, problem: dict[str, str]) -> None:
@@ -86,7 +85,7 @@ class Checkpoint:
         self.next = 0
         place = self.folder / PROBLEM
         if not place.exists():
-            write_whole(place, json.dumps(problem, indent=1).encode())
+            write_atomically(place, json.dumps(problem, indent=1).encode())
             return
         try:
             found = dict(json.loads(place.read_bytes()))
@@ -101,7 +100,7 @@ class Checkpoint:
             )
 
     def recall(self, key: str) -> tuple[bool, Any]:
-        """Whether the next total is there, and what it is."""
+        """Whether the next total is stored, and its value."""
         path = self.folder / f"{self.next:06d}{SUFFIX}"
         if not path.exists():
             return False, None
@@ -113,7 +112,7 @@ class Checkpoint:
         return True, value
 
     def record(self, key: str, value: Any) -> None:
-        """Keep the next total; those of an earlier run that come after it are removed."""
+        """Store the next total; removes later totals of an earlier run."""
         try:
             content = pack(value, key)
         except TypeError:  # labels that are dates, for example
@@ -121,12 +120,14 @@ class Checkpoint:
         for path in self._totals():
             if int(path.stem) > self.next:
                 path.unlink()
-        write_whole(self.folder / f"{self.next:06d}{SUFFIX}", content)
+        write_atomically(self.folder / f"{self.next:06d}{SUFFIX}", content)
         self.next += 1
 
     def remove(self) -> None:
-        """Remove what was written, after a fit that has ended; the folder too if nothing else is in it."""
-        unfinished = [path for name in (SUFFIX, PROBLEM) for path in self.folder.glob(f".*{name}.*")]  # of a kill
+        """Remove the files after a completed fit, and the folder if it is then empty."""
+        unfinished = [
+            path for name in (SUFFIX, PROBLEM) for path in self.folder.glob(f".*{name}.*")
+        ]  # temporary files that a kill left
         for path in [*self._totals(), *unfinished, self.folder / PROBLEM]:
             path.unlink(missing_ok=True)
         if not any(self.folder.iterdir()):

@@ -1,4 +1,4 @@
-"""Sums of float64 numbers without any rounding: the same bits for every order and every cut into blocks."""
+"""Exact sums of float64 numbers: the same bits for every order and every division into blocks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-UNIT = 1200  # sums count in units of 2^−1200, below the last bit of every float64
+UNIT = 1200  # sums are multiples of 2^−1200, which is less than the smallest float64
 
 
 @dataclass(frozen=True)
 class ExactSum:
-    """Σ x, as a whole number of units."""
+    """Σ x, as an integer multiple of 2^−UNIT."""
 
     units: int = 0
 
@@ -21,13 +21,13 @@ class ExactSum:
         fractions, exponents = np.frexp(np.asarray(x, dtype=np.float64).ravel())
         if len(fractions) == 0:
             return cls()
-        whole = np.ldexp(fractions, 53).astype(np.int64)  # x = whole · 2^(exponent − 53)
+        significands = np.ldexp(fractions, 53).astype(np.int64)  # x = significands · 2^(exponent − 53)
         shift = exponents.astype(np.int64) - 53 + UNIT
         low = int(shift.min())
-        # Halves of 27 and 26 bits: float64 adds up to 2^26 of them exactly.
+        # Split the significands into 27 and 26 bits: float64 adds up to 2^26 of either exactly.
         total = 0
-        for start in range(0, len(whole), 1 << 26):
-            part, at = whole[start : start + (1 << 26)], shift[start : start + (1 << 26)] - low
+        for start in range(0, len(significands), 1 << 26):
+            part, at = significands[start : start + (1 << 26)], shift[start : start + (1 << 26)] - low
             high = np.bincount(at, (part >> 26).astype(np.float64))
             rest = np.bincount(at, (part & ((1 << 26) - 1)).astype(np.float64))
             for k in np.flatnonzero((high != 0) | (rest != 0)):

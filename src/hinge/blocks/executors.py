@@ -1,6 +1,6 @@
-"""Where the statistics of blocks are computed: this thread, a pool of threads, or the workers of a Dask client.
+"""Executors of the statistics of blocks: this thread, a pool of threads, or the workers of a Dask client.
 
-An executor gives the results of the parts in their order. Which one it is changes no bit of them.
+An executor yields the results of the parts in their order. The results have the same bits with every executor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALONE = 20.0  # seconds without a worker before a fit on a cluster gives up
 
 
 class Serial:
-    """This thread; the next block is read by another one meanwhile."""
+    """This thread, while another one reads the next block."""
 
     workers = 1
 
@@ -39,13 +39,13 @@ class Serial:
 
 
 class Threads:
-    """A pool of threads, each with a part of its own."""
+    """A pool of threads, each of which works on one part at a time."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
     def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
-        """The result of every part, in order; no more than two parts per thread are under way."""
+        """The result of every part, in order; at most two parts per thread are in progress."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hinge-block")
         waiting: deque[Future[PartResult]] = deque()
         try:
@@ -62,7 +62,7 @@ class Threads:
 
 
 class Cluster:
-    """The workers of a Dask client. A task that is lost with its worker is computed again, three times at most."""
+    """The workers of a Dask client. A task that is lost with its worker is recomputed, at most three times."""
 
     retries = 3
 
@@ -71,7 +71,7 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """How many workers are there now."""
+        """The current number of workers."""
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
@@ -95,7 +95,7 @@ class Cluster:
         return [self._submit(work, part) for part in parts]
 
     def then(self, function: Any, task: Any, *arguments: Any) -> Any:
-        """A task that goes on with the result of another; lost results are computed again from the beginning."""
+        """A task on the result of another one; lost results are recomputed from the start."""
         return self.client.submit(function, task, *arguments, pure=False, retries=self.retries)
 
     def gather(self, tasks: Sequence[Any]) -> list[Any]:
@@ -103,7 +103,7 @@ class Cluster:
         return [self._result("the blocks", task) for task in tasks]
 
     def _submit(self, work: PartTotal, part: Part) -> Any:
-        if isinstance(part, Stream):  # the function of a user, which counts its blocks in this process
+        if isinstance(part, Stream):  # a user's function, whose blocks are counted in this process
             return work(part)
         if part.in_cluster:
             import dask
@@ -114,7 +114,7 @@ class Cluster:
         return self.client.submit(work, part, pure=False, retries=self.retries)
 
     def _result(self, where: str, future: Any) -> Any:
-        """The result of a task; an error if it fails, or if there is no worker to compute it."""
+        """The result of a task; raises if it fails, or if there is no worker to compute it."""
         if isinstance(future, PartResult):
             return future
         from distributed import KilledWorker, wait

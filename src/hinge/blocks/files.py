@@ -23,7 +23,7 @@ FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc",
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
 }  # fmt: skip
-READ_ROWS = 1 << 16  # rows that the reader hands over at a time
+READ_ROWS = 1 << 16  # rows per batch of the reader
 
 
 def import_pyarrow() -> Any:
@@ -37,7 +37,7 @@ def import_pyarrow() -> Any:
 
 @contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """Errors of the reader, with the file that they are about."""
+    """Add the name of the file to errors of the reader."""
     import pyarrow
 
     try:
@@ -50,7 +50,7 @@ def _naming(where: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a file looked like when it was scanned."""
+    """The state of a file when it was scanned."""
 
     path: str
     size: int
@@ -66,7 +66,7 @@ class Signature:
         return cls(path, found.st_size, found.st_mtime_ns)
 
     def require_unchanged(self) -> None:
-        """Refuse a file that is not the one that was scanned."""
+        """Raise if the file has changed since it was scanned."""
         now = Signature.of(self.path)
         if now is None:
             raise UserError(f"{self.path} was removed after it was scanned.")
@@ -121,7 +121,7 @@ def _table(batch: Any) -> Any:
 
 
 def _reading(fragment: Any) -> dict[str, Any]:
-    """One batch at a time: blocks are read ahead elsewhere, and memory stays small."""
+    """A scanner without read-ahead of its own, to save memory: blocks are prefetched elsewhere."""
     options: dict[str, Any] = {"batch_readahead": 0, "fragment_readahead": 1, "use_threads": True}
     if hasattr(fragment, "row_groups"):
         options["fragment_scan_options"] = import_pyarrow().ParquetFragmentScanOptions(pre_buffer=False)
@@ -199,7 +199,7 @@ def file_parts(
 ) -> tuple[Roles, list[Part]]:
     """The roles of the columns and the parts of a dataset; ``resolve`` turns the names of its columns into roles.
 
-    Every file is opened once, so that damaged ones and missing columns are found before any work is done.
+    Every file is opened once, so that damaged files and missing columns are reported before any work is done.
     """
     fragments = list(data.get_fragments())
     if not fragments:
@@ -231,7 +231,7 @@ def _name(fragment: Any) -> str:
 
 
 def _unified(fragments: list[Any], schemas: list[Any], partition_fields: list[Any]) -> Any:
-    """One type for every column: the widest one, and floats where a CSV file has whole numbers at its beginning."""
+    """One type per column: the widest of all files; float for columns of a CSV file that start with integers."""
     import pyarrow
     import pyarrow.dataset
 
@@ -307,9 +307,9 @@ BLOCK_BYTES = 32 << 20
 
 
 def default_rows(width: int, memory: int | None = None) -> int:
-    """Rows of about 32 MB of float64, which keep the threads busy and leave room for several blocks.
+    """The rows of a block of about 32 MB of float64: large enough for several threads, small enough for several blocks.
 
-    Where ``memory`` is given, a block is no more than a 16th of it.
+    If ``memory`` is given, a block is at most a 16th of it.
     """
     size = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // 16)
     return int(np.clip(size // (8 * max(width, 1)), 1 << 10, 1 << 20))

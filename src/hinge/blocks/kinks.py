@@ -1,11 +1,11 @@
-"""Piecewise linear losses over blocks: the examples near a kink are kept, and the others are merged.
+"""Piecewise linear losses over blocks: examples near a kink are kept, the others are merged.
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + Ω(w), ℓ made of straight pieces (hinge, absolute, quantile, ε-insensitive)
 Reduction   at weights w, examples on one piece at similar distances from a kink become one example: their mean, with the sum of
             their weights. There the loss of the mean is the mean of the losses; elsewhere it is smaller (Jensen), so the
             optimum of the reduced problem is a lower bound of the optimum of all examples.
-Method      reduce at w, minimise in memory, and go there, or as far as lowers J; a pass gives J and the reduction together
-Returns     the weights with the smallest J; the gap is J less the largest lower bound, each by the judge
+Method      reduce at w, minimise in memory, and step towards that minimiser as far as J decreases; one pass gives J and the reduction
+Returns     the weights with the smallest J; the certified gap is J minus the largest lower bound
 Reference   Evgeniou, Pontil & Elisseeff (2003) reduce to examples near kinks; DuMouchel et al. (1999) merge examples
 """
 
@@ -33,9 +33,9 @@ NAME = "reduction-over-blocks"
 MERGEABLE = (Hinge, PerceptronLoss, Absolute, Quantile, EpsilonInsensitive)  # convex in target and score together
 KEPT_BYTES, LEAST_KEPT = 32 << 20, 1000
 DEFAULT_MAX_ITER = 60
-SHARE = 0.25  # of the tolerance, for the problems in memory
+SHARE = 0.25  # the problems in memory are solved to this share of the tolerance
 SHORTER, SHORTEST = 0.4, 1e-3  # a step that does not lower the objective is shortened, down to this
-NEAREST = 1e-9  # distances from a kink below this share of the scores count as this
+NEAREST = 1e-9  # lower bound of distances from a kink, as a share of the scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Reduced:
     most: int
 
     def merge(self, other: Reduced) -> Reduced:
-        """The rows and groups of both; if these are too many rows, the farthest join the groups."""
+        """The rows and groups of both; if there are too many rows, the farthest ones join the groups."""
         groups = dict(self.groups)
         for key, more in other.groups.items():
             old = groups.get(key)
@@ -127,7 +127,7 @@ def minimise_kinked(
     callback: Callable[[Record], bool] | None = None,
     most: int | None = None,
 ) -> Result:
-    """Minimise a problem with a piecewise linear loss over blocks and certify the result; ``most`` rows are kept."""
+    """Minimise a problem with a piecewise linear loss over blocks and certify the result, keeping at most ``most`` rows."""
     search = _Search(problem, tol, most or max(LEAST_KEPT, KEPT_BYTES // (8 * (problem.d + 4))), callback)
     return search.run(*start, max_iter or DEFAULT_MAX_ITER)
 
@@ -141,35 +141,35 @@ class _Search:
         self.lower, self.value, self.constant = -np.inf, np.inf, 0.0
 
     def run(self, w: Array, b: Array, max_iter: int) -> Result:
-        """Rounds until the gap is closed, no step lowers the objective, or the limit is reached."""
+        """Iterate until the gap is within the tolerance, no step lowers the objective, or the limit is reached."""
         status = Status.MAX_ITER
-        self.look(w, b)
-        if self.kept.groups:  # more examples than are kept: begin at the optimum of as many of them
-            self.look(*self.optimum_of_sample())
+        self.evaluate(w, b)
+        if self.kept.groups:  # some examples were merged: start at the optimum of a sample
+            self.evaluate(*self.optimum_of_sample())
         target, length, iterations = self.bounded(), 1.0, 0
         while iterations < max_iter:
             iterations += 1
             w, b = self.w + length * (target[0] - self.w), self.b + length * (target[1] - self.b)
-            if self.look(w, b):
+            if self.evaluate(w, b):
                 target, length = self.bounded(), 1.0
             else:
                 length *= SHORTER
-            judged = self.judged()
-            if judged.converged or length < SHORTEST:
+            certificate = self.certificate()
+            if certificate.converged or length < SHORTEST:
                 status = Status.STALLED
                 break
-            record = Record(iterations, time.perf_counter() - self.began, self.value, judged.error, self.w, self.b)
+            record = Record(iterations, time.perf_counter() - self.began, self.value, certificate.error, self.w, self.b)
             if self.callback is not None and self.callback(record):
                 status = Status.STOPPED
                 break
-        judged = self.judged()
-        status = Status.CONVERGED if judged.converged else status
+        certificate = self.certificate()
+        status = Status.CONVERGED if certificate.converged else status
         seconds = time.perf_counter() - self.began
-        judged = with_run(judged, solver=NAME, iterations=iterations, seconds=seconds, status=status.value)
-        return Result(Solution(self.w, self.b, status, iterations), judged)
+        certificate = with_run(certificate, solver=NAME, iterations=iterations, seconds=seconds, status=status.value)
+        return Result(Solution(self.w, self.b, status, iterations), certificate)
 
-    def look(self, w: Array, b: Array) -> bool:
-        """One pass: J and the reduction at some weights, which are kept if they are the best ones; whether they are."""
+    def evaluate(self, w: Array, b: Array) -> bool:
+        """Compute J and the reduction at some weights in one pass; keep them and return True if J is the smallest so far."""
         problem = self.problem
         risk, constant, kept = problem.passes.total(reduction, problem.view, problem.loss, w, b, self.most)
         value = risk + problem.penalty.value(w)
@@ -179,14 +179,14 @@ class _Search:
         return True
 
     def bounded(self) -> tuple[Array, Array]:
-        """The minimiser of the reduced problem, whose lower bound is one of the whole problem."""
+        """The minimiser of the reduced problem, whose lower bound also holds for the full problem."""
         found = self.minimised(self.kept.examples(), SHARE * self.tol)
         if np.isfinite(found.certificate.dual):
             self.lower = max(self.lower, found.certificate.dual)
         return found.w, found.b
 
     def optimum_of_sample(self) -> tuple[Array, Array]:
-        """The minimiser over as many examples, drawn evenly, as are kept."""
+        """The minimiser over a uniform sample, of as many examples as are kept."""
         problem = self.problem
         found = problem.passes.total(sampled, problem.view, self.most)
         result = self.minimised(found.data, 1e-4)
@@ -200,7 +200,7 @@ class _Search:
         )
         return solve(objective, tol=tol, warn=False)
 
-    def judged(self) -> Certificate:
+    def certificate(self) -> Certificate:
         """The certificate of the best weights."""
         return conclude(
             self.problem, self.value, self.lower, tol=self.tol, constant=lambda: abs(self.constant),
@@ -209,7 +209,7 @@ class _Search:
 
 
 def sampled(block: Block, view: View, most: int) -> Sample:
-    """Examples drawn evenly from those with a weight."""
+    """A uniform sample of the examples with positive weight."""
     y, c = view.targets(block)
     live = np.flatnonzero(c > 0)
     rows = live if len(live) <= most else np.sort(np.random.default_rng(block.rows).choice(live, most, replace=False))

@@ -1,4 +1,4 @@
-"""Sources whose features a fitted transformer makes, block by block."""
+"""Sources whose features are the output of a fitted transformer, block by block."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hinge.errors import UserError
 
 
 def reads_text(transformer: Any) -> bool:
-    """Whether a transformer takes texts, and no table."""
+    """Whether a transformer takes texts rather than a table."""
     tags = get_tags(transformer).input_tags
     return bool(tags.string and not tags.two_d_array)
 
 
 @dataclass
 class MappedPart(Part):
-    """A part with the features that a transformer makes of its own."""
+    """A part with transformed features."""
 
     part: Part
     transformer: Any
-    plain: Any  # the same, for arrays whose columns are known to be in order
+    plain: Any  # the same transformer for arrays, whose columns are known to be in order
     given: Roles
     column: str | None
 
@@ -52,7 +52,7 @@ class MappedPart(Part):
 
 
 def mapped_parts(parts: list[Part], transformer: Any, roles: Roles, column: str | None) -> list[Part]:
-    """The parts of a mapped source; the transformer gets its own columns, in its order."""
+    """The parts of a mapped source; the transformer gets the columns it was fitted to, in their order."""
     if any(part.in_cluster for part in parts):
         raise TypeError("Dask collections are mapped by Dask: use their map_partitions or map_blocks.")
     plain, names = copy.copy(transformer), getattr(transformer, "feature_names_in_", None)

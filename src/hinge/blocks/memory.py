@@ -1,4 +1,4 @@
-"""Amounts of memory: what a user allows, and what the machine has."""
+"""Amounts of memory: the user's limit, and the memory of the machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def memory_bytes(amount: int | str) -> int:
 
 
 def total_memory() -> int:
-    """Bytes of memory of this machine; 4 GiB where that is not known."""
+    """Bytes of memory of this machine; 4 GiB if that is unknown."""
     try:
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):

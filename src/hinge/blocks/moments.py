@@ -1,7 +1,7 @@
-"""Counts, means and scatter of groups of rows over blocks, and rows that have the same ones.
+"""Counts, means and scatter of groups of rows over blocks, and small sets of rows with the same moments.
 
-Least squares, discriminants and mixtures see their data through these moments only: fitted to the few rows that
-:func:`equivalent_rows` makes, they give what they would give for all of them.
+Least squares, discriminants and mixtures depend on the data through these moments only: a fit to the few rows of
+:func:`equivalent_rows` equals a fit to all rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hinge._native import Design, core
 from hinge.blocks.block import Block
 from hinge.blocks.survey import check_features, check_target
 
-# Eigenvalues of correlations below this many roundings of the largest are zero.
+# Eigenvalues of correlations below this multiple of the rounding error of the largest are zero.
 NEGLIGIBLE = 10.0
 
 
@@ -67,7 +67,7 @@ def grouped_moments(block: Block, n_features: int, labels: np.ndarray | None) ->
 
 
 def equivalent_rows(found: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, their groups and their weights, 2p for every group, with the given moments.
+    """2p rows per group, with their groups and weights, that have the given moments.
 
     They are mean ± √(p λ_j) v_j for the eigenvalues λ and eigenvectors v of the covariance, each of weight n/(2p).
     """

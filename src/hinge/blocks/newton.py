@@ -1,10 +1,10 @@
 """Newton's method over blocks.
 
 Problem     min_{w,b} Σ cᵢ ℓ(yᵢ, xᵢ'w + b) + Ω(w)
-Direction   the minimiser of risk + g'Δ + ½Δ'HΔ + Ω(w + Δ): a linear system where Ω is a ridge or nothing; otherwise a small
+Direction   the minimiser of risk + g'Δ + ½Δ'HΔ + Ω(w + Δ): a linear system if Ω is a ridge or zero; otherwise a small
             least-squares problem with that penalty, which the solvers for data in memory minimise
 Step        1, or the best of a list of shorter ones, found in one pass
-Optimality  the judge's, in the pass that evaluates the last step (:mod:`hinge.problem.certificates.sums`)
+Optimality  the certificate, from the pass that evaluates the last step (:mod:`hinge.problem.certificates.sums`)
 References  Nocedal & Wright (2006), section 3.3; Lee, Sun & Saunders (2014) for the penalties
 
 A pass gives value, gradient and Hessian together, so an iteration costs one.
@@ -31,15 +31,15 @@ from hinge.solvers.base import Record, Solution, Status
 from hinge.solvers.run import Result, solve
 
 NAME = "newton-over-blocks"
-MOST_WEIGHTS = 4000  # of which a Hessian is held and factored
+MOST_WEIGHTS = 4000  # the largest number of weights whose Hessian is stored and factored
 DEFAULT_MAX_ITER = 100
 LENGTHS: Array = np.array([0.5**k for k in range(1, 12)])
-SUFFICIENT = 1e-4  # of the predicted decrease
-SHARE = 0.5  # of the tolerance that the predicted decrease may have when the judge is called
+SUFFICIENT = 1e-4  # a step must achieve this share of the predicted decrease
+SHARE = 0.5  # the certificate is computed when the predicted decrease is below this share of the tolerance
 
 
 class Step(NamedTuple):
-    """A step, by how much the quadratic model says that it lowers the objective, and g + HΔ there."""
+    """A step, the decrease that the quadratic model predicts for it, and g + HΔ."""
 
     step: Array
     bias_step: Array
@@ -82,7 +82,7 @@ def _require_feasible(problem: BlockProblem) -> None:
 
 
 class _Run:
-    """One run: the current weights, what is known there, and the envelope of a kinked loss."""
+    """One run: the current weights, the derivatives there, and the envelope of a kinked loss."""
 
     def __init__(self, problem: BlockProblem, tol: float, callback: Callable[[Record], bool] | None) -> None:
         self.problem, self.tol, self.callback = problem, tol, callback
@@ -90,7 +90,7 @@ class _Run:
 
     def from_start(self, w: Array, b: Array, max_iter: int) -> Result:
         problem, status = self.problem, Status.MAX_ITER
-        judged: tuple[Point, Certificate] | None = None
+        certified: tuple[Point, Certificate] | None = None
         before: tuple[Point, float, float] | None = None  # the last point, its value and the predicted decrease
         iterations = 0
         while iterations < max_iter:
@@ -112,12 +112,12 @@ class _Run:
             if self._promising(found.decrease, value):
                 certificate = certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
                 gap = certificate.error
-                if judged is None or certificate.primal <= judged[1].primal or certificate.converged:
-                    judged = point, certificate
+                if certified is None or certificate.primal <= certified[1].primal or certificate.converged:
+                    certified = point, certificate
                 if certificate.converged:
                     status = Status.CONVERGED
                     break
-                if judged[1] is not certificate:
+                if certified[1] is not certificate:
                     status = Status.STALLED
                     break
             if self.callback is not None and self.callback(
@@ -127,14 +127,14 @@ class _Run:
                 break
             before = point, value, found.decrease
             w, b = point.weights
-        if judged is None:
+        if certified is None:
             w0, b0 = problem.zero()
             point = Point(w, b, w0, b0)
-            judged = point, certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
-        return self._result(*judged, status, iterations)
+            certified = point, certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
+        return self._result(*certified, status, iterations)
 
     def _promising(self, decrease: float, value: float) -> bool:
-        """Whether the judge may find the tolerance met."""
+        """Whether the certificate is likely to meet the tolerance."""
         convex = self.problem.loss.declared_convex and self.problem.loss.has_conjugate
         return decrease <= (SHARE * self.tol if convex else max(1e-4 * self.tol**2, 1e-20)) * abs(value)
 
@@ -159,7 +159,7 @@ class _Run:
 
 
 def _scale(penalty: Penalty, gradient: Array) -> float:
-    """The scale of dual variables that the judge will find feasible, a little shorter."""
+    """A scale of the dual variables just below the largest feasible one, which the certificate accepts."""
     scale = penalty.dual_scale(-gradient)
     return scale * (1.0 - 1e-10) if 0.0 < scale < 1.0 else 1.0
 

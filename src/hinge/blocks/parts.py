@@ -1,4 +1,4 @@
-"""Parts of a source: each is opened on its own, any number of times, and gives its blocks in order."""
+"""Parts of a source: each can be opened independently, any number of times, and yields its blocks in order."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Part:
 
     where: str
 
-    in_cluster: ClassVar[bool] = False  # whether Dask workers hold or compute it
+    in_cluster: ClassVar[bool] = False  # whether Dask workers store or compute it
     number = 0  # among the parts of the source
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
-        """The rows in pieces; where ``only_targets``, features need not be read."""
+        """The rows in pieces; with ``only_targets``, features need not be read."""
         raise NotImplementedError
 
     def stored_bytes(self, roles: Roles, *, only_targets: bool) -> int:
-        """Bytes that one pass reads from storage; 0 where that is not known."""
+        """Bytes that one pass reads from storage; 0 if that is unknown."""
         return 0
 
     def blocks(self, roles: Roles, block_rows: int | None, *, only_targets: bool = False) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows, the last one shorter; as they come if None. Empty ones are left out."""
+        """Blocks of ``block_rows`` rows, the last one shorter; the blocks of the reader if None. Empty ones are left out."""
         pieces = self.pieces(roles, only_targets=only_targets)
         for number, piece in enumerate(pieces if block_rows is None else recut(pieces, block_rows)):
             where = self.where if block_rows is None else f"{self.where}, block {number}"
@@ -71,9 +71,9 @@ class Rows(Part):
 
 @dataclass
 class Stream(Part):
-    """Blocks that a function makes: every call gives a fresh iterator over the same blocks.
+    """Blocks from a function: every call returns a new iterator over the same blocks.
 
-    The numbers of rows of the first pass are kept, and a later pass that differs is refused.
+    The numbers of rows of the first pass are stored, and a later pass with other numbers is an error.
     """
 
     make: Callable[[], Iterable[Any]]
@@ -100,15 +100,15 @@ class Stream(Part):
 
 
 def check_form(piece: Piece, first: Piece, where: str) -> None:
-    """Refuse a block that has a target, weights or offsets where the first has none, or the other way round."""
-    for name, mine, theirs in zip(("target", "weight", "offset"), piece[1:], first[1:]):
-        if (mine is None) != (theirs is None) or np.shape(mine)[1:] != np.shape(theirs)[1:]:
-            found, wanted = ("none" if part is None else f"one of shape {np.shape(part)}" for part in (mine, theirs))
+    """Raise if one of a block and the first block has a target, weights or offsets and the other has none."""
+    for name, own, expected in zip(("target", "weight", "offset"), piece[1:], first[1:]):
+        if (own is None) != (expected is None) or np.shape(own)[1:] != np.shape(expected)[1:]:
+            found, wanted = ("none" if part is None else f"one of shape {np.shape(part)}" for part in (own, expected))
             raise UserError(f"{where}: of {name} it has {found}, the first block has {wanted}.")
 
 
 def as_piece(given: Any) -> Piece:
-    """A block as a user gives it: a data frame, an array, or a tuple (X, target[, weight[, offset]])."""
+    """A block from a user: a data frame, an array, or a tuple (X, target[, weight[, offset]])."""
     if isinstance(given, Piece):
         return given
     if isinstance(given, tuple):
@@ -124,7 +124,7 @@ def _data(given: Any) -> Any:
 
 
 def as_matrix(given: Any) -> Any:
-    """An array, or a CSR matrix whose indices are sound: SciPy's slices trust them."""
+    """An array, or a CSR matrix with checked indices, since slices of SciPy do not check them."""
     if scipy.sparse.issparse(given):
         check_indices(given)
         return given.tocsr()
@@ -140,13 +140,13 @@ def length(data: Any) -> int:
 
 
 def take(data: Any, rows: slice) -> Any:
-    """Consecutive rows of a table, an array or a sparse matrix, without copying where that is possible."""
+    """Consecutive rows of a table, an array or a sparse matrix, without a copy if possible."""
     frame = None if isinstance(data, np.ndarray) or scipy.sparse.issparse(data) else as_frame(data)
     return data[rows] if frame is None else frame[rows].to_native()
 
 
 def join(parts: list[Any]) -> Any:
-    """Rows of several tables, arrays or sparse matrices under each other."""
+    """Concatenate the rows of several tables, arrays or sparse matrices."""
     if len(parts) == 1:
         return parts[0]
     if scipy.sparse.issparse(parts[0]):
@@ -159,7 +159,7 @@ def join(parts: list[Any]) -> Any:
 
 
 def recut(pieces: Iterable[Piece], rows: int) -> Iterator[Piece]:
-    """The same rows in pieces of ``rows`` rows, the last one shorter, however they came."""
+    """The same rows in pieces of ``rows`` rows, the last one shorter, however the input is divided."""
     waiting: list[Piece] = []
     held = 0
     for piece in pieces:

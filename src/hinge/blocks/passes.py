@@ -1,4 +1,4 @@
-"""Passes over a source: totals of statistics, and a record of what was read for them."""
+"""Passes over a source: totals of statistics, and a record of the reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.errors import UserError
 
 @dataclass
 class Reading:
-    """What a fit has read.
+    """The passes of a fit, and the rows and bytes read.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Passes:
     def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False, keep: bool = True) -> Any:
         """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features.
 
-        A total that a checkpoint has is taken from there; with ``keep=False``, for totals as large as data, never.
+        A total that is in the checkpoint is taken from there. ``keep=False``, for totals as large as the data, bypasses it.
         """
         if self.checkpoint is None or not keep:
             return self._total(statistic, parameters, only_targets)
@@ -91,7 +91,7 @@ class Passes:
         return sums.result()
 
     def count(self, rows: int, *, only_targets: bool = False) -> None:
-        """Record a pass that has read so many rows; none is an error."""
+        """Record a pass with its number of rows; raises if there were none."""
         if rows == 0:
             raise UserError("the source has no rows (or its filter keeps none).")
         source = self.source
@@ -100,7 +100,7 @@ class Passes:
         self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
 
     def each_block(self) -> Iterator[Block]:
-        """One pass over the blocks in their order, in this thread, for methods that go from one to the next."""
+        """One pass over the blocks in order, in this thread, for sequential methods."""
         began = time.perf_counter()
         for block in self.source.blocks():
             self.reading.rows += block.rows

@@ -13,7 +13,7 @@ _END = object()
 
 
 def prefetched(items: Iterable[T], depth: int = 1) -> Iterator[T]:
-    """The items in order; up to ``depth`` of them are made ahead by a thread, which ends when the iterator does."""
+    """The items in order; a thread, which ends with the iterator, computes up to ``depth`` of them in advance."""
     ready: queue.Queue[Any] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
 
@@ -31,7 +31,7 @@ def prefetched(items: Iterable[T], depth: int = 1) -> Iterator[T]:
             for item in items:
                 if not put((item, None)):
                     return
-        except BaseException as error:  # raised again in the thread of the caller
+        except BaseException as error:  # re-raised in the thread of the caller
             put((None, error))
         else:
             put(_END)

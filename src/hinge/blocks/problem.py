@@ -1,4 +1,4 @@
-"""A regularised empirical risk over blocks: every quantity of it is a total of a statistic.
+"""A regularised empirical risk over blocks, whose quantities are totals of statistics.
 
 J(w, b) = Σᵢ cᵢ ℓ(yᵢ, zᵢ) + Ω(w),     z = Xw + b + offset,     cᵢ = sᵢ / Σ s
 """
@@ -23,7 +23,7 @@ from hinge.problem.penalties import NoPenalty, Penalty
 
 @dataclass(frozen=True)
 class View:
-    """How a block becomes examples of a problem.
+    """The mapping from blocks to examples of a problem.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class View:
     encode: Callable[[Block], Any] | None = None
 
     def targets(self, block: Block) -> tuple[Array, Array]:
-        """Coded targets and weights of a block; the weights of all blocks have the sum one."""
+        """Coded targets and weights of a block; the weights of all blocks sum to one."""
         assert block.y is not None
         weight = np.ones(block.rows) if block.weight is None else block.weight
         if self.labels is None or self.values is None:
@@ -57,7 +57,7 @@ class View:
         return self.values[codes], weight / self.weight_sum
 
     def objective(self, block: Block, loss: Loss) -> Objective:
-        """The block's share of the problem."""
+        """The objective of the rows of a block."""
         y, c = self.targets(block)
         X = block.X if self.encode is None else self.encode(block)
         return Objective(
@@ -133,8 +133,8 @@ def risks_along(block: Block, view: View, loss: Loss, point: Point, lengths: Arr
     return np.array([o.risk_of_scores(z + t * dz) for t in lengths])
 
 
-def judged_sums(block: Block, view: View, loss: Loss, point: Point) -> DualSums:
-    """The statistic of the judge."""
+def block_dual_sums(block: Block, view: View, loss: Loss, point: Point) -> DualSums:
+    """The statistic of the certificate."""
     return dual_sums(view.objective(block, loss), point)
 
 
@@ -143,11 +143,11 @@ def first_order(block: Block, view: View, loss: Loss, w: Array, b: Array) -> tup
     return view.objective(block, loss).risk_gradient(w, b)
 
 
-SAMPLE = 100_000  # targets from which the best constant is computed, where they are not classes
+SAMPLE = 100_000  # targets from which the best constant is computed, unless they are classes
 
 
 def some_targets(block: Block, view: View) -> Sample:
-    """Coded targets and their weights, drawn evenly."""
+    """A uniform sample of coded targets and their weights."""
     y, c = view.targets(block)
     rows = np.arange(len(y))
     if len(y) > SAMPLE:
@@ -198,8 +198,8 @@ class BlockProblem:
         return risks + [self.penalty.value(point.w + t * point.step) for t in lengths]
 
     def dual_sums(self, point: Point) -> DualSums:
-        """What the judge asks for; one pass."""
-        return self.passes.total(judged_sums, self.view, self.loss, point)
+        """The sums of the certificate; one pass."""
+        return self.passes.total(block_dual_sums, self.view, self.loss, point)
 
     @property
     def square_sums(self) -> Array:

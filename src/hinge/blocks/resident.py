@@ -1,8 +1,8 @@
-"""States of blocks that stay where they are between passes: in memory, in files, or with the workers of a cluster.
+"""States of blocks that persist between passes: in memory, in files, or with the workers of a cluster.
 
-A state is a set of named arrays, some of which may be in files. It is made from a block once and then visited by function
-after function, each of which may change it. Its ``version`` tells a function whether it has been there before: a task that a
-cluster computes again changes nothing twice.
+A state is a set of named arrays, some of which may be in files. It is computed from a block once; then functions visit it, each of
+which may change it. A function compares the ``version`` of the state, so that a task which a cluster recomputes does not apply a
+change twice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from hinge.blocks.spool import Folder
 from hinge.blocks.totals import Pairwise, PartTotal, merge
 
 Visit = Callable[..., Any]
-AHEAD = 3  # sets of arrays that are in use, ready, and being read
+AHEAD = 3  # sets of arrays in memory: one in use, one ready, one being read
 
 
 class SpoolFile:
-    """A temporary file that arrays are put into, one after the other; it is opened once."""
+    """A temporary file to which arrays are appended; it is opened once."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.size = path, 0
@@ -38,7 +38,7 @@ class SpoolFile:
         weakref.finalize(self, self._file.close)
 
     def append(self, array: np.ndarray) -> int:
-        """Write the bytes of an array behind the others; where they begin."""
+        """Append the bytes of an array; returns their offset."""
         with self._lock:
             at, self.size = self.size, self.size + array.nbytes
         self.write(at, array)
@@ -79,7 +79,7 @@ class ArrayFile:
         return cls(file, file.append(array), array.shape, array.dtype)
 
     def replaced(self, array: np.ndarray) -> ArrayFile:
-        """Another array, in the same place if it is of the same size."""
+        """Replace the array, in the same place if the size is the same."""
         if array.nbytes != self.nbytes:
             return ArrayFile.of(self.file, array)
         self.file.write(self.at, array)
@@ -91,7 +91,7 @@ class ArrayFile:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def read(self, room: np.ndarray | None = None) -> np.ndarray:
-        """The array, in ``room`` (bytes) where that is large enough."""
+        """The array, read into the buffer ``room`` if that is large enough."""
         size = self.nbytes
         target = np.empty(size, dtype=np.uint8) if room is None or len(room) < size else room[:size]
         self.file.read(self.at, target)
@@ -129,7 +129,7 @@ class State:
         return held.read(room) if isinstance(held, ArrayFile) else held
 
     def put(self, name: str, array: Any) -> None:
-        """Keep an array in the place of an earlier one."""
+        """Store an array, replacing an earlier one."""
         if array is not None and self.files is not None and name in self.filed:
             held = self.arrays.get(name)
             array = held.replaced(array) if isinstance(held, ArrayFile) else ArrayFile.of(self.files[name], array)
@@ -143,7 +143,7 @@ class State:
 
 
 class Rooms:
-    """Room for the arrays that are read ahead, used in turn: memory is taken from the system once."""
+    """Buffers for the arrays that are read ahead, used in turn, so that memory is allocated once."""
 
     def __init__(self) -> None:
         self._turn = 0
@@ -151,7 +151,7 @@ class Rooms:
         self.bytes = 0
 
     def load(self, state: State, names: Sequence[str]) -> dict[str, Any]:
-        """Some arrays of a state; those of AHEAD − 1 more calls are valid at the same time."""
+        """Some arrays of a state; they stay valid during the next AHEAD − 1 calls."""
         self._turn = (self._turn + 1) % AHEAD
         found: dict[str, Any] = {}
         for name in names:
@@ -169,7 +169,7 @@ class Rooms:
 
 @dataclass
 class Made:
-    """States in order, and the sum of what their making found."""
+    """States in order, and the sum of the statistics of their construction."""
 
     states: list[State]
     found: Any
@@ -182,7 +182,7 @@ class Made:
 def make(
     block: Block, files: SpoolFiles | None, filed: frozenset[str], build: Visit, parameters: tuple[Any, ...]
 ) -> Made | None:
-    """The statistic of the pass that makes states: build(block, \\*parameters) gives a state, or None, and what it found."""
+    """The statistic of the pass that makes states: build(block, \\*parameters) returns a state, or None, and a statistic."""
     state, found = build(block, *parameters)
     if state is None:
         return Made([], found)
@@ -192,8 +192,8 @@ def make(
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """Visits of some states, one after the other: function(state, arrays, \\*parameters) or, where ``start`` makes an object
-    that sums are added to, function(state, arrays, sums, \\*parameters)."""
+    """Sequential visits of some states by function(state, arrays, \\*parameters) or, if ``start`` makes an accumulator, by
+    function(state, arrays, sums, \\*parameters)."""
 
     function: Visit
     needs: Sequence[str]
@@ -201,7 +201,7 @@ class Tour:
     start: Callable[[], Any] | None = None
 
     def over(self, loaded: Iterator[tuple[State, dict[str, Any]]]) -> Any:
-        """The sum of the results, or the object that they were added to."""
+        """The sum of the results, or the result of the accumulator."""
         if self.start is None:
             sums = Pairwise()
             for state, arrays in loaded:
@@ -215,12 +215,12 @@ class Tour:
         return kept.result()
 
     def of_states(self, states: Sequence[State] | Iterator[State]) -> Any:
-        """The same; arrays are read when they are needed."""
+        """As :meth:`over`, with arrays read when they are needed."""
         return self.over((state, {name: state.get(name) for name in self.needs}) for state in states)
 
 
 def _visit_all(result: Any, tour: Tour) -> tuple[Any, Any]:
-    """The task of a cluster: visits the states of one part, and gives them back with the sum of the results."""
+    """The task of a cluster: visits the states of one part, and returns them with the sum of the results."""
     made = getattr(result, "value", result)
     return made, tour.of_states(made.states if made is not None else [])
 
@@ -257,7 +257,7 @@ class Resident:
         self.filed = frozenset() if on_cluster else filed
         self.files = SpoolFiles() if self.filed else None
         arguments = (self.files, self.filed, build, parameters)
-        self.passes = self.bytes = 0  # over the states, and read from their files
+        self.passes = self.bytes = 0  # passes over the states, and bytes read from their files
         self.rooms = Rooms()
         if isinstance(self.executor, Cluster):
             source = passes.source
@@ -274,13 +274,13 @@ class Resident:
         self.states, self.found = made.states, made.found
 
     def regroup(self, rows: int, join: Callable[[list[Any]], Any]) -> None:
-        """Joins consecutive states until each has about ``rows`` rows; those of a cluster stay as they are."""
+        """Join consecutive states until each has about ``rows`` rows; states of a cluster are not joined."""
         if isinstance(self.executor, Cluster):
             return
         old, self.states, group = self.states, [], []
         files = (
             None if self.files is None else SpoolFiles()
-        )  # the others are removed with the last state that is in them
+        )  # the old files are removed with the last state that uses them
         for k, state in enumerate(old):
             group.append(state)
             if k + 1 < len(old) and sum(map(len, group)) + len(old[k + 1]) <= rows:
@@ -297,9 +297,9 @@ class Resident:
     ) -> Any:  # fmt: skip
         """Σ function(state, arrays, \\*parameters) over all states, in the order of the blocks.
 
-        ``needs``: the names of the arrays. ``start`` makes an object for sums of whole numbers, whose order does not matter:
-        function(state, arrays, sums, \\*parameters) adds to it, and its result() is what can be summed. ``changes``: the
-        function changes what the states of a cluster must not lose.
+        ``needs``: the names of the arrays. ``start`` makes an accumulator for integer sums, whose order does not matter:
+        function(state, arrays, sums, \\*parameters) adds to it, and its result() can be summed. ``changes``: the function
+        changes the states, so that workers of a cluster must store the new ones.
         """
         self.passes += 1
         tour = Tour(function, needs, parameters, start)

@@ -1,4 +1,4 @@
-"""Sources: tables of any size, as lists of parts that can be read again and again. ``hg.scan`` makes one."""
+"""Sources: tables of any size, as lists of parts that can be read repeatedly. ``hg.scan`` makes one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def memory_allowed(self) -> int:
-        """Bytes that a fit may take up; a quarter of this machine's memory if ``memory`` is None."""
+        """Bytes that a fit may use; a quarter of this machine's memory if ``memory`` is None."""
         return total_memory() // 4 if self.memory is None else self.memory
 
     @property
@@ -71,7 +71,7 @@ class Source:
         )
 
     def map(self, transformer: Any, *, column: str | None = None) -> Source:
-        """The source with the features that a fitted transformer makes of every block; targets and weights stay.
+        """The source with its features transformed block by block by a fitted transformer; targets and weights are unchanged.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ def scan(
 
 
 class _Request:
-    """The arguments of :func:`scan`, and how each kind of data is opened with them."""
+    """The arguments of :func:`scan`, with a method to open each kind of data."""
 
     def __init__(
         self, target: Any, weight: Any, offset: Any, columns: Any, filter: Any, block_rows: int | None, spool: Any
@@ -297,7 +297,7 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") or not all(isinstance(name, str) for name in value) or len(value) > NAMES
 
 
-NAMES = 64  # a longer list of texts is taken for labels, not for names of columns
+NAMES = 64  # a longer list of texts holds labels rather than names of columns
 
 
 def _first(blocks: Iterable[Any]) -> Any:

@@ -22,7 +22,7 @@ OTHERS = ("target", "weight", "offset")
 
 
 class SpoolWarning(UserWarning):
-    """A stream that can be read only once was written to disk."""
+    """Issued when a stream that can be read only once is written to disk."""
 
 
 class Folder:
@@ -86,7 +86,7 @@ class SpooledPart(Part):
     """A block in a folder."""
 
     path: Path
-    folder: Folder | None  # kept as long as the part is
+    folder: Folder | None  # a reference, so that the folder exists as long as the part
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "folder": None}

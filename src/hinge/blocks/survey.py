@@ -1,4 +1,4 @@
-"""The first look at a source: numbers of rows, weights of classes, and a sample of rows that stands in for all of them."""
+"""The first pass over a source: numbers of rows, weights of classes, and a representative sample of rows."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from hinge.blocks.parts import join
 from hinge.errors import UserError
 from hinge.tables.frames import as_frame
 
-# A sample has at most so many rows, and so many bytes of float64 unless there are more columns than rows in them.
+# A sample has at most this many rows, and this many bytes of float64 unless that would be fewer rows than columns.
 SAMPLE_ROWS, SAMPLE_BYTES = 20_000, 2 << 20
 UNORDERED = "y has labels that cannot be put in order; make them all text or all numbers."
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows drawn evenly from ``seen`` ones, at most ``most`` of them; what two samples give depends on them alone."""
+    """A uniform sample of at most ``most`` of ``population`` rows; merging two samples is deterministic."""
 
-    data: tuple[Any, ...]  # X (an array, a sparse matrix or a frame), y, weight, offset; None for what is absent
+    data: tuple[Any, ...]  # X (an array, a sparse matrix or a frame), y, weight, offset; None if absent
     rows: int
-    seen: int
+    population: int
     most: int
 
     def merge(self, other: Sample) -> Sample:
         """A sample of the rows of both."""
-        seen = self.seen + other.seen
+        population = self.population + other.population
         if self.rows + other.rows <= self.most:
-            return Sample(_joined(self.data, other.data), self.rows + other.rows, seen, self.most)
-        mine = min(self.rows, max(self.most - other.rows, round(self.most * self.seen / seen)))
-        theirs = min(other.rows, self.most - mine)
-        random = np.random.default_rng(seen)
+            return Sample(_joined(self.data, other.data), self.rows + other.rows, population, self.most)
+        first = min(self.rows, max(self.most - other.rows, round(self.most * self.population / population)))
+        second = min(other.rows, self.most - first)
+        random = np.random.default_rng(population)
         parts = [
             taken(s.data, np.sort(random.choice(s.rows, count, replace=False)))
-            for s, count in ((self, mine), (other, theirs))
+            for s, count in ((self, first), (other, second))
         ]
-        return Sample(_joined(*parts), mine + theirs, seen, self.most)
+        return Sample(_joined(*parts), first + second, population, self.most)
 
 
 def taken(data: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
@@ -60,10 +60,10 @@ def _joined(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels in order, and the number of each entry's."""
+    """The distinct labels in order, and the index of the label of each entry."""
     try:
         if y.dtype == object:
-            set(y.flat)  # lists and dictionaries are no labels
+            set(y.flat)  # raises for unhashable entries such as lists, which cannot be labels
         return np.unique(y, return_inverse=True)
     except (OverflowError, TypeError):
         raise ValueError(UNORDERED) from None
@@ -83,7 +83,7 @@ class Labels:
 
 
 class Survey(NamedTuple):
-    """What one pass finds out."""
+    """The result of the first pass."""
 
     rows: int
     weight_sum: float
@@ -94,9 +94,9 @@ class Survey(NamedTuple):
 
 
 def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_offset: bool) -> Survey:
-    """The statistic. Blocks with missing values in X or y, or with another number of columns, are refused.
+    """The statistic of the first pass. Raises for missing values in X or y, and for a wrong number of columns.
 
-    ``as_frames`` leaves tables as they are, for models that take categories.
+    ``as_frames`` keeps tables as data frames, for models that take categories.
     """
     y = None if block.y is None else check_target(block, classify)
     X = block.frame.to_native() if as_frames and block.frame is not None else block.X
@@ -144,7 +144,7 @@ def check_target(block: Block, classify: bool) -> np.ndarray:
 
 
 def check_features(X: Any, n_features: int, block: Block, *, missing: bool = False) -> None:
-    """Refuse another number of columns and, unless ``missing`` is True, values that are not finite, naming the column."""
+    """Raise for a wrong number of columns and, unless ``missing`` is True, for values that are not finite, naming the column."""
     if X.shape[1] != n_features:
         raise UserError(f"{block.where} has {X.shape[1]} columns; the first block has {n_features}.")
     check_indices(X)

@@ -1,7 +1,7 @@
 """Sums of statistics over blocks, added pairwise in the order of the blocks.
 
-The tree of additions depends on the numbers of blocks alone, so that threads and machines change no bit, and rounding
-grows with the logarithm of the number of blocks.
+The tree of additions depends on the numbers of blocks alone, so that the result does not depend on threads or machines, and the
+rounding error grows with the logarithm of the number of blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Statistic = Callable[..., Any]
 
 
 def merge(one: Any, two: Any) -> Any:
-    """The statistic of two sets of rows together: their sum, entry by entry, or what their ``merge`` gives."""
+    """The statistic of two sets of rows together: their sum, entry by entry, or the result of their ``merge``."""
     if one is None or two is None:
         return two if one is None else one
     if hasattr(one, "merge"):
@@ -29,13 +29,13 @@ def merge(one: Any, two: Any) -> Any:
 
 
 class Pairwise:
-    """A total that grows: two sums of equally many terms are added as soon as both are there."""
+    """A pairwise sum of a stream: two sums of equally many terms are added as soon as both are complete."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, Any]] = []
 
     def add(self, value: Any) -> None:
-        """Add the next term; None counts for nothing."""
+        """Add the next term; None is ignored."""
         if value is None:
             return
         level = 0
@@ -53,7 +53,7 @@ class Pairwise:
 
 
 class PartResult(NamedTuple):
-    """The total over one part, and how much was read for it."""
+    """The total over one part, and the amounts read for it."""
 
     value: Any
     rows: int
@@ -82,7 +82,7 @@ class PartTotal:
         return PartResult(sums.result(), rows, count)
 
     def of_piece(self, piece: Any, where: str, number: int) -> PartResult:
-        """The total over a piece that is in memory already: a part with one block."""
+        """The total over a piece in memory, as a part with one block."""
         block = make_block(piece, self.roles, where, only_targets=self.only_targets)
         return self.over([replace(block, key=(number, 0))] if block.rows else [])
 

@@ -1,4 +1,4 @@
-"""The commands, as typer sees them."""
+"""The commands as a typer application."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 import hinge
 from hinge.cli.exits import check_place, given_file, guard
 from hinge.errors import USAGE, UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 
 EXITS = """Exit codes: 0 done, 1 unexpected, 2 the command line is wrong, 3 the data cannot be used, 4 the model file
 cannot be used, 130 interrupted."""
@@ -55,8 +55,8 @@ def _root(
     """From a table to a model you can defend."""
 
 
-def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
-    """The result: JSON for machines, lines for people."""
+def emit(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
+    """Print the result: as JSON with ``--json``, as lines of text otherwise."""
     if as_json:
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str))
     else:
@@ -64,7 +64,7 @@ def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
 
 
 def console(as_json: bool) -> Any:
-    """Where progress is shown; None for JSON output."""
+    """The console for progress output; None with ``--json``."""
     if as_json:
         return None
     from rich.console import Console
@@ -74,7 +74,7 @@ def console(as_json: bool) -> Any:
 
 
 def by_blocks(file: Path, memory: str | None, dask: str | None) -> bool:
-    """Whether FILE is read block by block: by --memory or --dask, or because it is a pattern or a folder."""
+    """Whether FILE is read block by block: with --memory or --dask, or if it is a pattern or a folder."""
     from hinge.datasets import NAMES
 
     pattern = bool(set("*?[") & set(str(file))) and not file.exists()
@@ -88,25 +88,25 @@ def fit(
     file: Annotated[Path, typer.Argument(help="The table, or the name of an embedded data set (hinge datasets).", show_default=False)],
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
     task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
-    time: Annotated[float, typer.Option(help="Seconds for the whole run, about.")] = 60.0,
-    models: Annotated[str | None, typer.Option(help="Families to try, with commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
+    time: Annotated[float, typer.Option(help="Approximate time limit of the run, in seconds.")] = 60.0,
+    models: Annotated[str | None, typer.Option(help="Families to try, separated by commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default named after FILE.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="Keep this column whatever it looks like (may be repeated).", show_default=False)] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Keep this column even if it would be left out (may be repeated).", show_default=False)] = None,
     rows: Annotated[int | None, typer.Option(help="Use this many rows, drawn at random.", show_default=False)] = None,
     memory: Memory = None,
     dask: Dask = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: go on from this folder after a kill.", show_default=False)] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="With --memory or --dask: the folder of checkpoints, from which a killed run resumes.", show_default=False)] = None,
     simple: Annotated[bool, typer.Option("--simple", help="Choose one model, the simplest within one standard error of the best; no ensemble.")] = False,
     weight: Annotated[str | None, typer.Option(help="The column of the weights of rows.", show_default=False)] = None,
     exposure: Annotated[str | None, typer.Option(help="For counts: the column of exposures.", show_default=False)] = None,
     offset: Annotated[str | None, typer.Option(help="A column added to the (logarithm of the) mean.", show_default=False)] = None,
     group: Annotated[str | None, typer.Option(help="A column of groups that no split divides.", show_default=False)] = None,
-    time_column: Annotated[str | None, typer.Option(help="A column of times: the score is that of the last rows.", show_default=False)] = None,
+    time_column: Annotated[str | None, typer.Option(help="A column of times: the last rows are held out.", show_default=False)] = None,
     test: Annotated[Path | None, typer.Option(help="Another table with the target, to score the model on as well.", show_default=False)] = None,
-    metric: Annotated[str | None, typer.Option(help="What models are chosen by: log_loss, brier, accuracy, balanced_accuracy, auc, rmse, mae, poisson_deviance.", show_default=False)] = None,
-    positive: Annotated[str | None, typer.Option(help="Which of two classes precision, lift and thresholds are of.", show_default=False)] = None,
+    metric: Annotated[str | None, typer.Option(help="The metric of the choice: log_loss, brier, accuracy, balanced_accuracy, auc, rmse, mae, poisson_deviance.", show_default=False)] = None,
+    positive: Annotated[str | None, typer.Option(help="The class, of two, that precision, lift and thresholds refer to.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Learn to predict a column: tries models, picks one, writes it with a report. FILE may be - for standard input."""
@@ -114,7 +114,7 @@ def fit(
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_fit
 
-            say(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
+            emit(as_json, *run_fit(file, target, task, models, out, seed, drop or [], memory, dask, checkpoint))
             return
     with guard(), given_file(file) as file:
         from hinge.learning.console import ConsoleMonitor
@@ -136,7 +136,7 @@ def fit(
         shown = console(as_json)
         outcome = run(request, None if shown is None else ConsoleMonitor(shown))
         files = write(outcome, folder)
-        say(as_json, *summary(outcome, files))
+        emit(as_json, *summary(outcome, files))
 
 
 @app.command()
@@ -154,14 +154,14 @@ def predict(
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_predict
 
-            say(as_json, *run_predict(model, file, out, memory, dask))
+            emit(as_json, *run_predict(model, file, out, memory, dask))
             return
     with guard(), given_file(file) as place:
         from hinge.cli.predict import run
 
         result = run(model, place, out, with_inputs, as_json, interval)
         if result is not None:
-            say(as_json, *result)
+            emit(as_json, *result)
 
 
 @app.command()
@@ -170,12 +170,12 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """A report on how MODEL does on the rows of FILE, which must hold the target."""
+    """Write a report of MODEL on the rows of FILE, which must contain the target."""
     with guard():
         from hinge.cli.report import run
 
         check_place(out)
-        say(as_json, *run(model, file, out))
+        emit(as_json, *run(model, file, out))
 
 
 @app.command()
@@ -184,11 +184,11 @@ def compare(
     file: Annotated[Path | None, typer.Argument(help="Rows with the target, to score both on.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Two models side by side, and on the rows of FILE if it is given."""
+    """Compare two models, and their scores on the rows of FILE if it is given."""
     with guard():
         from hinge.cli.compare import run
 
-        say(as_json, *run(first, second, file))
+        emit(as_json, *run(first, second, file))
 
 
 @app.command()
@@ -198,33 +198,33 @@ def explain(
     seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """What moves the predictions of MODEL: on the whole, or for one row."""
+    """Explain the predictions of MODEL: over all rows of FILE, or for one row."""
     with guard():
         from hinge.cli.explain import run
 
-        say(as_json, *run(model, file, row, seed))
+        emit(as_json, *run(model, file, row, seed))
 
 
 @app.command()
 def inspect(model: Model, as_json: Json = False) -> None:
-    """What is in a model file."""
+    """Show the contents of a model file."""
     with guard():
         from hinge.cli.inspect import run
 
-        say(as_json, *run(model))
+        emit(as_json, *run(model))
 
 
 @app.command()
 def verify(
     model: Model,
-    file: Annotated[Path | None, typer.Argument(help="The training data, to check the certificate again.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Argument(help="The training data, to recompute the certificate.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check a model file: whole, unaltered, and with FILE its certificate, computed anew."""
+    """Check that a model file is complete and unaltered; with FILE, recompute its certificate."""
     with guard():
         from hinge.cli.verify import run
 
-        say(as_json, *run(model, file))
+        emit(as_json, *run(model, file))
 
 
 @app.command()
@@ -237,7 +237,7 @@ def export(
     with guard():
         from hinge.cli.export import run
 
-        say(as_json, *run(model, out))
+        emit(as_json, *run(model, out))
 
 
 @app.command()
@@ -246,7 +246,7 @@ def datasets(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to; NAME.csv by default.", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """The data sets that come with hinge; with NAME, write one as CSV."""
+    """List the data sets that come with hinge; with NAME, write one as CSV."""
     with guard():
         from hinge.datasets import NAMES, describe, raw_table
 
@@ -256,14 +256,14 @@ def datasets(
                 for n in NAMES
             }
             lines = [f"{n:<12} target {d['target']:<10} {d['rows']:>6} rows   {d['source']}" for n, d in found.items()]
-            say(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
+            emit(as_json, found, [*lines, "", "hinge fit NAME learns from one; hinge datasets NAME writes it as CSV."])
             return
         if name not in NAMES:
             raise UserError(f"no data set {name!r}; there are {', '.join(NAMES)}.", USAGE)
         place = out or Path(f"{name}.csv")
         check_place(place)
-        write_whole(place, raw_table(name)[0])
-        say(
+        write_atomically(place, raw_table(name)[0])
+        emit(
             as_json,
             {"file": str(place), "target": raw_table(name)[1]},
             [f"{place} written; its target is {raw_table(name)[1]}."],

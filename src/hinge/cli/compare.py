@@ -1,4 +1,4 @@
-"""``hinge compare``: two models side by side."""
+"""``hinge compare``: a comparison of two models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hinge.tables.number_formats import format_number
 
 
 def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
-    """Their records, and, with a file, who is better on its rows and whether that is noise."""
+    """The metadata of both models and, with a file, the difference of their scores on its rows and its significance."""
     a, b = load_fitted(first), load_fitted(second)
     if (a.target, a.task) != (b.target, b.task):
         raise UserError(

@@ -1,4 +1,4 @@
-"""How the command ends: one line on standard error and an exit code."""
+"""Errors of the command: one line on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hinge.errors import BUG, DATA, INTERRUPTED, OK, USAGE, UserError, in_shell
 
 
 def check_place(out: Path, *, folder: bool = False) -> None:
-    """A UserError, before any work is done, if nothing can be written there."""
+    """Raise a UserError, before any work is done, if the path cannot be written to."""
     above = out if folder else out.parent
-    while folder and not above.exists():  # these are made
+    while folder and not above.exists():  # missing folders will be created
         above = above.parent
     if not above.is_dir():
         raise UserError(
@@ -29,7 +29,7 @@ def check_place(out: Path, *, folder: bool = False) -> None:
 
 @contextlib.contextmanager
 def given_file(file: Path) -> Iterator[Path]:
-    """The file itself; for ``-`` a file with what standard input holds (CSV, JSON lines, Parquet or Arrow)."""
+    """The file itself; for ``-`` a temporary file with the standard input (CSV, JSON lines, Parquet or Arrow)."""
     if file != Path("-"):
         yield file
         return
@@ -48,7 +48,7 @@ def given_file(file: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def guard() -> Iterator[None]:
-    """Turn what is raised inside into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
+    """Turn exceptions into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
     try:
         with in_shell():
             yield
@@ -57,7 +57,9 @@ def guard() -> Iterator[None]:
     except KeyboardInterrupt:
         _leave("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing more
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the reader closed the pipe: discard further output
         raise SystemExit(OK) from None
     except MemoryError:
         _leave("not enough memory for this table; use fewer rows or columns (--rows, --drop)", DATA)

@@ -1,7 +1,7 @@
-"""``hinge explain``: what moves predictions, on the whole or for one row.
+"""``hinge explain``: permutation importances over all rows, or an explanation of one row.
 
-For one row: the Shapley values of its columns against the other rows of the file, by sampling. The shares add up to the
-prediction minus the mean prediction, whatever the model.
+One row is explained by the Shapley values of its columns, estimated by sampling with the other rows of the file as background.
+They add up to the prediction minus the mean prediction, for every model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHOWN_WORDS = 12
 def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, Any], list[str]]:
     fitted = load_fitted(model)
     if row is None:
-        return _whole(fitted, file, seed)
+        return _all_rows(fitted, file, seed)
     frame, _, _, table = read_for(fitted, file, with_target=False)
     numbers = table.numbers()
     place = int(np.searchsorted(numbers, row))
@@ -63,7 +63,7 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
 
 
 def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
-    """Shares of the columns of a row, the mean prediction they start from, the prediction, and what it is."""
+    """Shapley values of the columns of a row, the mean prediction, the prediction, and a name for the output."""
     own = fitted.outputs(frame[row : row + 1])
     name = _single(fitted, own, own)[1]
     shares, mean, value = shapley_values(
@@ -73,14 +73,14 @@ def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[
 
 
 def _single(fitted: TableModel, p: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, str]:
-    """The one number that is explained: the mean, or the probability of a class (the positive one of two, the likeliest of many)."""
+    """The output to explain: the mean, or the probability of a class (the positive one of two, the likeliest of several)."""
     if fitted.labels is None:
         return p, f"predicted {fitted.target}"
     k = int(fitted.card.get("positive", 1)) if fitted.task == "binary" else int(np.argmax(own[0]))
     return p[:, k], f"probability of {fitted.labels[k]}"
 
 
-def _whole(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
+def _all_rows(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any], list[str]]:
     frame, y, _, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     effects = column_effects.importances(fitted.pipeline, frame, y, fitted.measure, seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hinge.cli.exits import check_place
 from hinge.errors import USAGE, UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning.leaderboard import bytes_text
 from hinge.learning.model_inputs import load_any
 
@@ -26,7 +26,7 @@ def run(path: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
     model, card = load_any(path)
     about = {"target": str(card["target"]), "task": str(card["task"])} if card else {}
     content = convert(model, about).SerializeToString()
-    write_whole(out, content)
+    write_atomically(out, content)
     data = {"file": str(out), "size": len(content)}
     return data, [
         f"{out} written ({bytes_text(len(content))}); numbers are double inputs, categories text, one per column."

@@ -1,4 +1,4 @@
-"""``hinge inspect``: what is in a model file."""
+"""``hinge inspect``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _changed(core: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that are not at their defaults."""
+    """The parameters that differ from their defaults."""
     import inspect
 
     defaults = inspect.signature(type(core)).parameters

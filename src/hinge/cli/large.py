@@ -18,12 +18,12 @@ from hinge.cli.exits import check_place
 from hinge.errors import DATA, USAGE, UserError
 from hinge.files import load, save
 
-CLASSES = 20  # a target of whole numbers with at most so many values is taken for labels
+CLASSES = 20  # an integer target with at most this many distinct values is treated as class labels
 
 
 @contextlib.contextmanager
 def _usable_data() -> Iterator[None]:
-    """What the library refuses is a matter of the data or of the options, in one line."""
+    """Turn errors of the library, which concern the data or the options, into a UserError of one line."""
     try:
         yield
     except UserError:
@@ -34,14 +34,16 @@ def _usable_data() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(file: Path, memory: str | None, dask: str | None, **options: Any) -> Iterator[Source]:
-    """The source, and a client of the cluster while it is used."""
+    """The source, with a client of the cluster for the duration of the context."""
     with contextlib.ExitStack() as stack:
         client = None
         if dask is not None:
             try:
                 from distributed import Client
             except ImportError:
-                raise UserError("--dask needs the package distributed: pip install 'hinge[dask]'.", USAGE) from None
+                raise UserError(
+                    "--dask needs the package distributed: pip install 'hinge-learn[dask]'.", USAGE
+                ) from None
             try:
                 client = stack.enter_context(Client(dask, timeout=10))
             except (OSError, ValueError) as error:
@@ -52,14 +54,14 @@ def _opened(file: Path, memory: str | None, dask: str | None, **options: Any) ->
 
 @dataclass(frozen=True)
 class Kind:
-    """Whether a target is text, whether it has fractions, and its values if they are few."""
+    """Whether a target is text, whether it has fractions, and its distinct values if there are few."""
 
     text: bool
     fractions: bool
     values: frozenset[Any] | None
 
     def merge(self, other: Kind) -> Kind:
-        """Of both sets of rows."""
+        """The summary of both sets of rows."""
         values = None if self.values is None or other.values is None else _few(self.values | other.values)
         return Kind(self.text or other.text, self.fractions or other.fractions, values)
 
@@ -69,7 +71,7 @@ def _few(values: frozenset[Any]) -> frozenset[Any] | None:
 
 
 def kind_of_target(block: Block) -> Kind:
-    """The statistic that tells labels from numbers."""
+    """The statistic that distinguishes labels from numbers."""
     y = np.asarray(block.y)
     if y.dtype.kind not in "fiu":
         return Kind(True, False, None)
@@ -78,7 +80,7 @@ def kind_of_target(block: Block) -> Kind:
 
 
 def classifies(source: Source, task: str) -> bool:
-    """Whether the target is labels: by --task, or text or at most 20 whole numbers."""
+    """Whether the target holds labels: by --task, or if it is text or has at most 20 distinct integers."""
     if task != "auto":
         return task in ("binary", "multiclass")
     found = Passes(source).total(kind_of_target, only_targets=True)
@@ -101,7 +103,7 @@ def run_fit(
     file: Path, target: str | None, task: str, families: str | None, out: Path | None, seed: int, drop: list[str],
     memory: str | None, dask: str | None, checkpoint: Path | None,
 ) -> tuple[dict[str, Any], list[str]]:  # fmt: skip
-    """One model on all rows, in a folder; what is shown about it."""
+    """Fit one model to all rows and write it to a folder; returns the summary."""
     if target is None:
         raise UserError("--target is needed: the column to predict.", USAGE)
     folder = out or Path(f"{Path(str(file)).parent.name or 'table'}-hinge")

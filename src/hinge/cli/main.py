@@ -10,8 +10,8 @@ from hinge.errors import OK, USAGE, UserError
 
 
 def main() -> None:
-    """Run the command line, and leave with an exit code."""
-    began = perf_counter()  # before anything large is imported: that counts as time of the user's
+    """Run the command line and exit with a code."""
+    began = perf_counter()  # before the large imports, whose time counts towards --time
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

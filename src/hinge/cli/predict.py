@@ -1,4 +1,4 @@
-"""``hinge predict``: a part of the table at a time, so that a file may be larger than memory."""
+"""``hinge predict``: predicts the table in parts, so that a file may be larger than memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITERS = {".csv": "write_csv", ".parquet": "sink_parquet", ".jsonl": "write_ndj
 
 @dataclass
 class Predictions:
-    """The predictions for a file, part by part, and what was odd about it."""
+    """The predictions for a file, part by part, and remarks on its values."""
 
     fitted: TableModel
     file: Path
@@ -48,7 +48,7 @@ class Predictions:
                 if self.level is not None:
                     columns |= interval_columns(prediction, card, self.level)
                 result = pl.DataFrame(columns)
-                seconds = pl.col(pl.Duration).dt.total_microseconds() / 1e6  # CSV has no word for durations
+                seconds = pl.col(pl.Duration).dt.total_microseconds() / 1e6  # CSV has no type for durations
                 inputs = table.frame.with_columns(seconds) if self.with_inputs else None
                 yield result if inputs is None else pl.concat([inputs, result], how="horizontal")
 
@@ -60,7 +60,7 @@ class Predictions:
 def run(
     model: Path, file: Path, out: Path | None, with_inputs: bool, as_json: bool, level: float | None = None
 ) -> tuple[dict[str, Any], list[str]] | None:  # fmt: skip
-    """Predict; prints CSV without --out."""
+    """Predict the rows of a file; prints CSV without --out."""
     out = None if out == Path("-") else out
     if out is not None and out.suffix not in WRITERS:
         raise UserError(f"--out {out}: expected a name that ends in {', '.join(WRITERS)}.", USAGE)
@@ -84,7 +84,7 @@ def run(
 
 
 def _for_json(part: Any) -> Any:
-    """NaN and infinity of input columns as null: JSON has no word for them."""
+    """Replace NaN and infinity in input columns by null: JSON cannot represent them."""
     import polars as pl
 
     finite = [pl.when(pl.col(n).is_finite()).then(pl.col(n)).alias(n) for n, t in part.schema.items() if t.is_float()]
@@ -92,7 +92,7 @@ def _for_json(part: Any) -> Any:
 
 
 def _write(predictions: Predictions, out: Path) -> None:
-    """Part by part; the file appears when it is whole."""
+    """Write the parts to a temporary file that is renamed when complete."""
     unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         if out.suffix == ".csv":
@@ -111,7 +111,8 @@ def _write(predictions: Predictions, out: Path) -> None:
 
 
 def _sink(predictions: Predictions, file: Path, how: str) -> None:
-    """Parquet and Arrow, one group of rows per part. The types of input columns may widen on the way: those are kept."""
+    """Write Parquet or Arrow, one row group per part. With input columns, whose types may widen from part to part, all parts
+    are concatenated first."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -127,7 +128,7 @@ def _sink(predictions: Predictions, file: Path, how: str) -> None:
         yield first
         try:
             yield from parts
-        except BaseException as fault:  # polars would wrap it
+        except BaseException as fault:  # polars would wrap the exception
             faults.append(fault)
             raise
 

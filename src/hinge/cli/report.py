@@ -1,4 +1,4 @@
-"""``hinge report``: the page again, for other rows."""
+"""``hinge report``: the report of a model on other rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning import effects
 from hinge.learning.fits import certificate_of
 from hinge.learning.model_inputs import TableModel, load_fitted, read_for
@@ -22,12 +22,12 @@ from hinge.tables.number_formats import format_number
 
 
 def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
-    """Score, measure, write."""
+    """Score the model on the rows of a file and write the report."""
     fitted = load_fitted(model)
     frame, y, notes, _ = read_for(fitted, file, with_target=True)
     assert y is not None
     evidence = gather(fitted, frame, y, file, notes)
-    write_whole(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
+    write_atomically(out, document(evidence, {"predict": f"hinge predict {model} new.csv"}).encode())
     data = {"report": str(out), "metric": evidence.metric, "score": evidence.score, "score_error": evidence.error,
             "trivial": evidence.trivial, "explained": evidence.explained, "details": evidence.details,
             "rows": len(y), "notes": notes}  # fmt: skip
@@ -39,7 +39,7 @@ def run(model: Path, file: Path, out: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def gather(fitted: TableModel, frame: Any, y: np.ndarray, file: Path, notes: list[str]) -> Evidence:
-    """The evidence that new rows give."""
+    """The evidence from new rows."""
     card, task, classes = fitted.card, fitted.task, fitted.labels
     prediction = fitted.outputs(frame)
     mean = float(np.mean(y)) if classes is None else 1.0

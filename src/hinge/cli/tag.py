@@ -23,7 +23,7 @@ import typer
 
 from hinge.cli.exits import guard
 from hinge.errors import UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 
 CONLLU_COLUMNS = 10
 LEARNERS = ("crf", "svm", "perceptron")
@@ -41,13 +41,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 @dataclass
 class Corpus:
-    """Sequences read from a file, with its lines, so that it can be written again with other labels."""
+    """Sequences read from a file, with its lines, so that it can be written back with other labels."""
 
     words: list[list[str]]
     labels: list[list[str]]
     lines: list[str]
     places: list[int]  # the line of each token, in order
-    column: int  # where labels are; −1: after the last column
+    column: int  # column of the labels; −1: after the last column
 
     def write(self, labels: list[list[str]], out: IO[str]) -> None:
         """The same file with these labels."""
@@ -115,7 +115,7 @@ def train(
     max_iter: int | None = None,
 ) -> Any:  # fmt: skip
     """A tagger fitted to a corpus."""
-    from sklearn.exceptions import ConvergenceWarning  # here: it is most of the time that `hinge --help` takes
+    from sklearn.exceptions import ConvergenceWarning  # imported here: it would dominate the time of `hinge --help`
 
     import hinge as hg
 
@@ -167,13 +167,15 @@ def spans(sequences: list[list[str]]) -> set[Span]:
 
 
 def has_spans(corpus: Corpus) -> bool:
-    """True if every label is O or has a mark of its place in a span, and some have."""
-    seen = {label for sequence in corpus.labels for label in sequence}
-    return len(seen - {"O"}) > 0 and all(label == "O" or (label[:1] in "BIES" and label[1:2] == "-") for label in seen)
+    """True if every label is O or has a span prefix (B-, I-, E-, S-), and not all are O."""
+    labels = {label for sequence in corpus.labels for label in sequence}
+    return len(labels - {"O"}) > 0 and all(
+        label == "O" or (label[:1] in "BIES" and label[1:2] == "-") for label in labels
+    )
 
 
 def evaluate(model: Any, corpus: Corpus) -> tuple[dict[str, Any], list[str]]:
-    """The scores, for machines and for people: by label, and of whole spans where labels are marked B-, I-, …"""
+    """The scores as data and as lines of text: by label, and of whole spans if labels are marked B-, I-, …"""
     accuracy, rows = scores(model, corpus)
     lines = [f"{'label':<12}{'precision':>10}{'recall':>10}{'F1':>10}{'tokens':>10}"]
     lines += [f"{name:<12}{p:>10.4f}{r:>10.4f}{f:>10.4f}{n:>10}" for name, p, r, f, n in rows]
@@ -197,7 +199,7 @@ def make_app() -> Any:
 
     app = typer.Typer(help="Label sequences: train a tagger from a file, use it, score it.", no_args_is_help=True)
 
-    def say(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
+    def emit(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
         typer.echo(json.dumps(data, ensure_ascii=False) if as_json else "\n".join(lines))
 
     @app.command("train")
@@ -218,7 +220,7 @@ def make_app() -> Any:
             hg.save(tagger, model)
             how = str(getattr(tagger, "certificate_", f"{tagger.n_iter_} passes"))
             found, lines = ({}, []) if dev is None else evaluate(tagger, read_corpus(dev, column))
-            say(as_json, {"model": str(model), "fit": how, **found}, [how, *lines])
+            emit(as_json, {"model": str(model), "fit": how, **found}, [how, *lines])
 
     @app.command("predict")
     def predict_command(
@@ -237,9 +239,9 @@ def make_app() -> Any:
             text = io.StringIO()
             corpus.write(labels, text)
             if out is not None:
-                write_whole(out, text.getvalue().encode())
+                write_atomically(out, text.getvalue().encode())
             if as_json:
-                say(True, {"out": None if out is None else str(out), "words": corpus.words, "labels": labels}, [])
+                emit(True, {"out": None if out is None else str(out), "words": corpus.words, "labels": labels}, [])
             elif out is None:
                 typer.get_text_stream("stdout").write(text.getvalue())
 
@@ -254,7 +256,7 @@ def make_app() -> Any:
         with guard():
             from hinge.learning.model_inputs import load_any
 
-            say(as_json, *evaluate(load_any(model)[0], read_corpus(data, column)))
+            emit(as_json, *evaluate(load_any(model)[0], read_corpus(data, column)))
 
     return app
 

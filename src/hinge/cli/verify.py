@@ -1,4 +1,4 @@
-"""``hinge verify``: is a model file what it was when it was written, and does its certificate hold?"""
+"""``hinge verify``: checks that a model file is unaltered and that its certificate holds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ AGREE = 1e-6
 
 
 def run(path: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
-    """Checksum and structure; with the training data also the objective and its bound, by the judge."""
+    """Check the checksum and the structure; with the training data also recompute the objective and its bound."""
     model, _card = load_any(path)
     certificate = getattr(core_of(model), "certificate_", None)
-    lines = [f"{path}: whole and unaltered (SHA-256 agrees), {type(core_of(model)).__name__}"]
+    lines = [f"{path}: complete and unaltered (SHA-256 agrees), {type(core_of(model)).__name__}"]
     data: dict[str, Any] = {"file": str(path), "checksum": True, "certificate": None}
     if certificate is not None:
         data["certificate"] = bool(certificate.converged)
@@ -26,16 +26,20 @@ def run(path: Path, file: Path | None) -> tuple[dict[str, Any], list[str]]:
     else:
         lines.append("no certificate: the problem is not convex.")
     if file is not None:
-        judged = recompute(path, file)
-        data["recomputed"] = judged and {"primal": judged.primal, "error": judged.error, "converged": judged.converged}
-        if judged is None:
-            lines.append("the certificate can be computed anew for linear models only.")
+        recomputed = recompute(path, file)
+        data["recomputed"] = recomputed and {
+            "primal": recomputed.primal,
+            "error": recomputed.error,
+            "converged": recomputed.converged,
+        }
+        if recomputed is None:
+            lines.append("the certificate can be recomputed for linear models only.")
         else:
-            lines.append(f"computed anew from {file}: {judged.explain()}")
-            if certificate is not None and not np.isclose(judged.primal, certificate.primal, rtol=AGREE):
+            lines.append(f"recomputed from {file}: {recomputed.explain()}")
+            if certificate is not None and not np.isclose(recomputed.primal, certificate.primal, rtol=AGREE):
                 raise UserError(
-                    f"{path}: on {file} the objective is {judged.primal:.8g}, the file says {certificate.primal:.8g}; "
-                    "these are not the rows it was trained on, or the model is not what it says.",
+                    f"{path}: on {file} the objective is {recomputed.primal:.8g}, the file has {certificate.primal:.8g}; "
+                    "these are not the rows it was trained on, or the model was altered.",
                     MODEL,
                 )
     return data, lines

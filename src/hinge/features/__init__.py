@@ -1,1 +1,1 @@
-"""Raw inputs → R^d: tables, text, monomials, buckets, scales."""
+"""Feature maps from raw inputs to R^d: tables, text, monomials, buckets, scaling."""

@@ -1,4 +1,4 @@
-"""Buckets: a number becomes the interval it lies in."""
+"""Discretisation of numbers into intervals."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _inner(x: np.ndarray, strategy: str, k: int, targets: np.ndarray | None) -> 
 
 
 def _targets(y: np.ndarray) -> np.ndarray:
-    """Numbers as they are; labels as one column of zeros and ones per class (then squared error is Gini impurity)."""
+    """Numbers unchanged; labels one-hot, for which the squared error is the Gini impurity."""
     y = np.asarray(y)
     if y.dtype.kind == "f" and np.any(y != np.floor(y)):
         return y.astype(np.float64).reshape(len(y), -1)
@@ -172,21 +172,21 @@ def _targets(y: np.ndarray) -> np.ndarray:
 
 
 def tree_edges(x: np.ndarray, targets: np.ndarray, leaves: int) -> np.ndarray:
-    """Thresholds of the regression tree on one feature, grown best split first to a number of leaves."""
+    """Thresholds of a regression tree on one feature, grown best-first to a number of leaves."""
     order = np.argsort(x, kind="stable")
     x = x[order]
     y = targets[order] - targets.mean(axis=0)
     sums = np.vstack([np.zeros(y.shape[1]), np.cumsum(y, axis=0)])
-    cuts = np.flatnonzero(x[1:] > x[:-1]) + 1  # a split at i puts rows before i to the left
+    cuts = np.flatnonzero(x[1:] > x[:-1]) + 1  # a split at i sends the rows before i to the left
 
     def best(begin: int, end: int) -> tuple[float, int]:
         at = cuts[np.searchsorted(cuts, begin, side="right") : np.searchsorted(cuts, end)]
         if not len(at):
             return 0.0, -1
-        whole = np.sum((sums[end] - sums[begin]) ** 2) / (end - begin)
+        parent = np.sum((sums[end] - sums[begin]) ** 2) / (end - begin)
         left = np.sum((sums[at] - sums[begin]) ** 2, axis=1) / (at - begin)
         right = np.sum((sums[end] - sums[at]) ** 2, axis=1) / (end - at)
-        gains = left + right - whole
+        gains = left + right - parent
         i = int(np.argmax(gains))
         return float(gains[i]), int(at[i])
 

@@ -18,7 +18,7 @@ from hinge.tables.dates import date_format
 from hinge.tables.kinds import number_format
 from hinge.tables.number_formats import TRUE, Notation, truth_value
 
-Block = Any  # an array, or a sparse array, with one row per row of the table
+Block = Any  # a dense or sparse array with one row per row of the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class Dates:
 
 
 def one_hot(at: np.ndarray, width: int) -> scipy.sparse.csr_array:
-    """Rows with a one at a place, and none where the place is −1."""
+    """One-hot rows; a row whose index is −1 is zero."""
     known = at >= 0
     ends = np.concatenate([[0], np.cumsum(known)])
     return scipy.sparse.csr_array((np.ones(int(ends[-1])), at[known], ends), shape=(len(at), width))
@@ -258,7 +258,7 @@ def learn_number(column: Column, scale: bool, missing: str, decimal: str = ".") 
     return Number(centre, spread, fill, gaps and missing == "indicator", junk, notation)
 
 
-# Numbers below have lost digits (their last one is denormal), and dividing by them overflows.
+# Smaller numbers have lost digits (they are nearly denormal), and dividing by them overflows.
 SMALLEST_SPREAD = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 
@@ -275,13 +275,13 @@ def spread_of(values: np.ndarray) -> tuple[float, float]:
 
 def learn_levels(column: Column, codes: bool, max_categories: int, min_frequency: int) -> Levels:
     """The most frequent levels, in sorted order; the others are pooled."""
-    codes_seen, texts = column.as_levels()
-    counts = np.bincount(codes_seen[codes_seen >= 0], minlength=len(texts))
+    training_codes, texts = column.as_levels()
+    counts = np.bincount(training_codes[training_codes >= 0], minlength=len(texts))
     order = np.lexsort((np.arange(len(texts)), -counts))
     kept = order[:max_categories]
     kept = np.sort(kept[counts[kept] >= min(min_frequency, counts.max(initial=0))])
     pooled = int(np.sum(counts > 0)) - len(kept)
-    return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(codes_seen < 0)), codes)
+    return Levels(tuple(texts[k] for k in kept), pooled, bool(np.any(training_codes < 0)), codes)
 
 
 def learn_truth(column: Column, missing: str) -> Truth:
@@ -298,7 +298,7 @@ def learn_truth(column: Column, missing: str) -> Truth:
 
 
 def learn_dates(column: Column, scale: bool, missing: str, raw: bool) -> Dates:
-    """``raw`` calendar numbers for trees, waves for everything else; parts that do not vary are left out."""
+    """``raw`` calendar numbers for trees, sine and cosine waves for other models; constant parts are left out."""
     pattern = "iso" if column.codes is None else date_format(column.levels, column.counts()) or "iso"
     times = column.as_times(pattern)
     gaps = np.isnat(times)

@@ -1,4 +1,4 @@
-"""Text → sparse vectors without a vocabulary: the column of a term is its hash."""
+"""Text to sparse vectors without a vocabulary: the column of a term is its hash."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         return self
 
     def _count(self, d: int, low: int, high: int) -> int:
-        """How many monomials there are; too many are refused before their exact number is computed."""
+        """The number of monomials; raises for too many before the exact number is computed."""
         # Σ_{k ≤ high} C(d + k − 1, k) = C(d + high, high); of each feature once, Σ C(d, k) ≤ 2^d.
         size = lgamma(d + high + 1) - lgamma(d + 1) - lgamma(high + 1)
         size = min(size, d * log(2.0)) if self.interaction_only else size
@@ -129,7 +129,7 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         return int(count) + (low > 0 and self.include_bias) - (low == 0 and not self.include_bias)
 
     def _check_loaded(self) -> None:
-        """Read from a file: the numbers of inputs and outputs belong together."""
+        """Check a loaded model: the numbers of inputs and outputs must match."""
         if not hasattr(self, "n_output_features_"):
             return
         low, high = self._degrees()
@@ -224,7 +224,7 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         for k in range(max(self.degrees_, default=0) + 1):
             if k > 0:
                 starts, size = self._starts(k - 1), below.shape[1]
-                # Without a degree below there is one empty product, which every feature multiplies.
+                # Degree one multiplies the empty product by every feature.
                 runs = [below[:, (starts[min(j + skip, d)] if k > 1 else 0) : size] for j in range(d)]
                 below = np.concatenate([X[:, j : j + 1] * run for j, run in enumerate(runs)], axis=1)
             if k in self.degrees_:
@@ -266,7 +266,7 @@ class PolynomialFeatures(TransformerMixin, Estimator):
 class _Terms:
     """The monomials of one degree that are not zero.
 
-    Of each: its row, its place within the degree, its first feature and that one's power, its value, and a! (the
+    For each: its row, its index within the degree, its first feature and the power of that feature, its value, and a! (the
     product of the factorials of its powers).
     """
 

@@ -1,4 +1,4 @@
-"""Transforms that flatten large values: the hundredth unit counts for less than the first."""
+"""Saturating transforms, under which the hundredth unit adds less than the first."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return self._apply(X, lambda x, s: np.sign(x) * SHAPES[self._shape()][0](np.abs(x) / s))
 
     def inverse_transform(self, X: Any) -> Any:
-        """The values that saturate to these."""
+        """The inverse transform."""
         return self._apply(X, lambda z, s: np.sign(z) * s * SHAPES[self._shape()][1](np.abs(z)))
 
     def _shape(self) -> str:

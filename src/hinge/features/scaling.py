@@ -72,7 +72,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return self.partial_fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:
-        """The means and deviations of these rows together with all those before."""
+        """Update means and deviations with further rows."""
         first = not hasattr(self, "n_samples_seen_")
         X = self._check(X, reset=first)
         weights = np.ones(X.shape[0])
@@ -98,14 +98,14 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         if self.with_std:
             self.var_ = variance
             deviation = np.sqrt(variance)
-            # What is left of a constant feature is rounding, and must not be blown up. The bound is the error of the
-            # two-pass variance in double precision (Chan, Golub & LeVeque 1983), as in scikit-learn.
+            # The variance of a constant feature is rounding error, which must not be amplified. The bound is the error of
+            # the two-pass variance in double precision (Chan, Golub & LeVeque 1983), as in scikit-learn.
             error = total * np.finfo(np.float64).eps
             constant = ~(variance > error * variance + (error * mean) ** 2)
             self.scale_ = np.where(constant, 1.0, deviation)
 
     def _so_far(self, mean: np.ndarray, variance: np.ndarray) -> Moments:
-        """The moments of the rows so far; those given stand for the ones that are not kept."""
+        """The moments of the rows so far; the arguments replace those that are not stored."""
         rows = np.broadcast_to(np.asarray(self.n_samples_seen_, dtype=np.float64), mean.shape)
         return mean if self.mean_ is None else self.mean_, variance if self.var_ is None else self.var_, rows
 
@@ -120,7 +120,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return (Z / self.scale_.astype(wide) if self.with_std else Z).astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: Any, copy: bool | None = None) -> Any:
-        """Rows in their first units."""
+        """Rows in their original units."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
         if scipy.sparse.issparse(X):
@@ -160,14 +160,14 @@ def merge_moments(one: Moments, two: Moments) -> Moments:
         step = mean - old_mean
         new_mean, new_variance = old_mean + share * step, old_variance + share * (variance - old_variance)
         new_variance = new_variance + share * (1.0 - share) * step**2
-    # Where one side has no value yet, the other is all there is.
+    # Where one side has no value yet, take the moments of the other.
     new_mean = np.where(before == 0, mean, np.where(total == 0, old_mean, new_mean))
     new_variance = np.where(before == 0, variance, np.where(total == 0, old_variance, new_variance))
     return new_mean, new_variance, both
 
 
 def moments(X: Any, weights: np.ndarray) -> Moments:
-    """Weighted means and variances of columns without their missing values, and the weight each is made of."""
+    """Weighted means and variances of the non-missing values of columns, and the total weight of each."""
     if scipy.sparse.issparse(X):
         return _sparse_moments(X.tocsc(), weights)
     mean, variance, total = np.empty(X.shape[1]), np.empty(X.shape[1]), np.empty(X.shape[1])
@@ -180,7 +180,7 @@ def moments(X: Any, weights: np.ndarray) -> Moments:
 
 
 def _moments(x: np.ndarray, w: np.ndarray, zeros: float = 0.0) -> tuple[float, float, float]:
-    """Of the values x of weight w and a further weight of zeros; about the mean, so that no digits are lost."""
+    """The moments of values x with weights w plus zeros of a total weight; centred, to avoid cancellation."""
     total = float(w.sum()) + zeros
     if total <= 0:
         return np.nan, np.nan, 0.0
@@ -195,7 +195,7 @@ def _moments(x: np.ndarray, w: np.ndarray, zeros: float = 0.0) -> tuple[float, f
 
 
 def _sparse_moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    whole = float(weights.sum())
+    total_weight = float(weights.sum())
     found = []
     for j in range(X.shape[1]):
         part = slice(X.indptr[j], X.indptr[j + 1])
@@ -204,7 +204,7 @@ def _sparse_moments(X: Any, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray
             unique, inverse = np.unique(rows, return_inverse=True)
             x, w = np.bincount(inverse, x), weights[unique]
         known = ~np.isnan(x)
-        zeros = max(whole - float(w.sum()), 0.0)
+        zeros = max(total_weight - float(w.sum()), 0.0)
         found.append(_moments(x[known], w[known], zeros))
     mean, variance, total = (np.array(part) for part in zip(*found, strict=True))
     return mean, variance, total

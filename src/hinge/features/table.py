@@ -22,11 +22,11 @@ from hinge.tables.kinds import DROPPED, infer_kind
 from hinge.tables.number_formats import SAMPLE, decimal_mark
 
 SPARSE_BELOW = 0.25  # share of non-zeros below which a sparse result is smaller and quicker
-SPARSE_FROM = 40  # … and this many outputs
+SPARSE_FROM = 40  # outputs from which the result may be sparse
 
 
 class TablePrep(TransformerMixin, Estimator):
-    """Turns a raw table into numbers: z = (φ₁(x₁), …, φ_p(x_p)), one map φⱼ per column, learned from training rows.
+    """Encodes a raw table as numbers: z = (φ₁(x₁), …, φ_p(x_p)), with one map φⱼ per column, fitted to training rows.
 
     The kind of a column is inferred from its values (see ``kinds_``) by the rules of :func:`hinge.profile`, or given in
     ``kinds``:
@@ -214,7 +214,7 @@ class TablePrep(TransformerMixin, Estimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """The outputs of the training rows; means of targets are those of other rows."""
+        """The outputs of the training rows; target means of a row are computed from other folds."""
         return self.fit_transform_counted(X, y, {})
 
     def fit_transform_counted(self, X: Any, y: Any, counted: dict[Any, CountedTexts]) -> Any:
@@ -281,16 +281,16 @@ class TablePrep(TransformerMixin, Estimator):
 
     def text_plans(self) -> list[TextPlan]:
         """The terms of a column of text that get outputs."""
-        whole = TextPlan(
+        words = TextPlan(
             self.text, "word", (self.word_ngrams[0], self.word_ngrams[1]), self.max_words, self.min_df, self.sublinear_tf,
             self.word_choice == "target",
         )  # fmt: skip
         if self.char_ngrams is None:
-            return [whole]
-        return [whole, replace(whole, analyzer="char_wb", ngrams=(self.char_ngrams[0], self.char_ngrams[1]))]
+            return [words]
+        return [words, replace(words, analyzer="char_wb", ngrams=(self.char_ngrams[0], self.char_ngrams[1]))]
 
     def _ready(self, name: str, counted: dict[Any, CountedTexts]) -> list[CountedTexts]:
-        """The counts of the terms of a column, if they were made before."""
+        """The term counts of a column, if they were computed before."""
         keys = [(name, plan.analyzer, plan.ngrams) for plan in self.text_plans()]
         return [counted[key] for key in keys] if all(key in counted for key in keys) else []
 

@@ -24,7 +24,7 @@ def check_table(prep: Any, X: Any, *, reset: bool) -> Any:
             prep, X, reset=reset, dtype=None, accept_sparse=("csc", "csr"), ensure_all_finite=False
         )  # fmt: skip
     if not frame.columns:
-        check_array(np.empty((len(frame), 0)), estimator=prep)  # raises, in scikit-learn's words
+        check_array(np.empty((len(frame), 0)), estimator=prep)  # raises scikit-learn's error
     if len(frame) == 0:
         check_array(np.empty((0, len(frame.columns))), estimator=prep)
     try:
@@ -52,7 +52,7 @@ def align_table(prep: Any, X: Any) -> Any:
 
 
 def names_of(prep: Any) -> list[str]:
-    """The names of the columns in training; positions where they had none."""
+    """The names of the training columns; their positions if they had no names."""
     names = getattr(prep, "feature_names_in_", None)
     return [f"x{j}" for j in range(prep.n_features_in_)] if names is None else list(names)
 

@@ -9,12 +9,12 @@ import numpy as np
 from hinge.features.encoders import Block, Levels
 from hinge.tables.columns import Column
 
-FOLDS = 5  # for means of targets of other rows
+FOLDS = 5  # target means of training rows are cross-fitted on this many folds
 
 
 @dataclass(frozen=True, eq=False)
 class LevelMeans:
-    """Codes of levels, and beside them the mean target of every level, drawn towards the mean of all rows.
+    """Codes of levels and the mean target of every level, shrunk towards the overall mean.
 
     m_l = (Σ_{rows of l} t + a t̄) / (n_l + a): rare and unknown levels have about the mean t̄ of all rows.
     """
@@ -44,7 +44,7 @@ class LevelMeans:
 
 
 def mean_targets(y: np.ndarray, most: int = 10) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The targets whose means are taken, and their names: numbers as they are, one 0/1 column per class (one for two)."""
+    """The targets to average, and their names: numbers unchanged, one 0/1 column per class (a single one for two classes)."""
     if np.issubdtype(y.dtype, np.floating):
         return y[:, None].astype(np.float64), ("",)
     classes, codes = np.unique(y, return_inverse=True)
@@ -75,7 +75,7 @@ def means_of_other_rows(column: Column, encoder: LevelMeans, y: np.ndarray) -> n
             others = learn_means(column.take(np.flatnonzero(~own)), encoder.codes, y[~own])
             wanted = {name: j for j, name in enumerate(others.names)}
             means = others.encode_means(column.take(np.flatnonzero(own)))
-            # A class that the other folds lack has share zero.
+            # A class that is missing from the other folds has share zero.
             found[own] = np.column_stack([
                 means[:, wanted[name]] if name in wanted else np.zeros(int(own.sum())) for name in encoder.names
             ])  # fmt: skip

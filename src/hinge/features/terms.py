@@ -1,9 +1,8 @@
-"""Terms of many texts at once: runs of words or characters as integers, counted by sorting.
+"""N-grams of many texts at once: n-grams of words or characters as integers, counted by sorting.
 
-A run of k units (words, or characters within words) is its first k − 1 units, themselves a term, and the last one: its key
-is the pair (number of the shorter run, number of the unit). A run in fewer texts than a limit cannot begin a longer run in
-more, so rare runs are cut before they grow (Agrawal & Srikant 1994). Dictionaries are needed for single words only; the rest
-is arithmetic on arrays.
+A k-gram of units (words, or characters within words) is a (k − 1)-gram followed by a unit, so its key is the pair (index of the
+shorter n-gram, index of the unit). No n-gram is in more texts than its beginning, so rare n-grams are dropped before they are
+extended (Agrawal & Srikant 1994). Only single words need a dictionary; the rest is arithmetic on arrays.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def cut(texts: Sequence[str], analyzer: str, number: Callable[[str], int]) -> Un
 
 
 def _longer(units: Units, runs: np.ndarray, k: int) -> np.ndarray:
-    """Where a run of k − 1 units that is a term (``runs`` ≥ 0) goes on with a known unit of the same text: its beginnings."""
+    """Starting positions at which a (k − 1)-gram that is a term (``runs`` ≥ 0) is followed by a known unit of the same text."""
     at = np.flatnonzero(runs[: max(len(runs) - k + 1, 0)] >= 0)
     last = at + k - 1
     good = (units.text[at] == units.text[last]) & (units.ids[last] >= 0)
@@ -104,7 +103,9 @@ class Terms:
         known.default_factory = known.__len__
         units = cut(texts, analyzer, known.__getitem__)
         self._units = list(known)
-        self._levels: list[tuple[np.ndarray, np.ndarray]] = []  # shorter run and last unit of every run, by length
+        self._levels: list[
+            tuple[np.ndarray, np.ndarray]
+        ] = []  # per length: the shorter n-gram and the last unit of every n-gram
         blocks = []
         runs, width = units.ids, len(known)
         for k in range(1, high + 1):
@@ -164,7 +165,7 @@ class TermIndex:
         longest = max(map(len, runs), default=0)
         self.column: list[dict[tuple[str, ...], int]] = [
             {} for _ in range(longest)
-        ]  # by length: run ↦ column, −1 for a beginning only
+        ]  # per length: n-gram ↦ column, −1 if it is only the beginning of a term
         for k, run in enumerate(runs):
             for length in range(1, len(run)):
                 self.column[length - 1].setdefault(run[:length], -1)
@@ -172,7 +173,7 @@ class TermIndex:
 
     @cached_property
     def levels(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """By length: the sorted keys of runs, and their columns."""
+        """Per length: the sorted keys of n-grams, and their columns."""
         found = []
         numbers: dict[tuple[str, ...], int] = {(): 0}
         for table in self.column:
@@ -192,7 +193,7 @@ class TermIndex:
         known = self.units
         units = cut(texts, self.analyzer, lambda unit: known.get(unit, -1))
         if self.analyzer == "char_wb" and " " not in known:
-            units = Units(units.ids, units.text, units.ids == -2, units.n)  # no term has a blank
+            units = Units(units.ids, units.text, units.ids == -2, units.n)  # no term contains a blank
         runs = np.where(units.ids >= 0, 0, -1)
         text, column = [], []
         for k, (keys, columns) in enumerate(self.levels, start=1):

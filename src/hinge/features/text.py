@@ -1,4 +1,4 @@
-"""Text → sparse vectors: which terms occur, how often, and how telling they are."""
+"""Text to sparse vectors: term counts and tf-idf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.features.tokenize import TOKEN, count_terms, document_frequencies
 
 
 class CountVectorizer(TextVectorizer):
-    """Bag of words: how often every term of the training texts occurs in a text (or whether, with ``binary``).
+    """Bag of words: the count of every training term in a text (or its presence, with ``binary``).
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class CountVectorizer(TextVectorizer):
         self._choose_terms(frequency, len(texts), lambda terms: self._occurrences(texts, terms))
 
     def _occurrences(self, texts: list[str], terms: list[str]) -> np.ndarray:
-        """How often terms occur in all texts together."""
+        """The counts of terms over all texts."""
         places = {term: (k, 1.0) for k, term in enumerate(terms)}
         return count_terms(texts, self._cutter(), places.get, len(terms)).sum(axis=0)
 
@@ -281,7 +281,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         self.sublinear_tf = sublinear_tf
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn terms and factors, and apply them."""
+        """Learn terms and idf factors, and apply them."""
         if np.dtype(self.dtype).kind != "f":
             name = np.dtype(self.dtype).name
             warnings.warn(
@@ -294,7 +294,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         return self._weigh(counts)
 
     def _set_factors(self, frequency: np.ndarray, texts: int) -> None:
-        """The factors, from the number of texts that every term occurs in."""
+        """Set the idf factors from the number of texts that every term occurs in."""
         extra = float(self.smooth_idf)
         if self.use_idf:
             with np.errstate(divide="ignore"):
@@ -304,7 +304,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         super().__setattr__(name, self._checked_idf(value) if name == "idf_" else value)
 
     def _checked_idf(self, value: Any) -> np.ndarray:
-        """Factors in the type of the output, one per term."""
+        """The idf factors in the type of the output, one per term."""
         if not self.use_idf:
             raise ValueError("`idf_` cannot be set when `user_idf=False`.")
         terms = getattr(self, "vocabulary_", self.vocabulary)
@@ -313,7 +313,7 @@ ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
         return np.asarray(value, dtype=self._float())
 
     def _float(self) -> Any:
-        """The type of the output: weights are no whole numbers."""
+        """The type of the output, which must be floating-point."""
         return self.dtype if np.dtype(self.dtype).kind == "f" else np.float64
 
     def transform(self, raw_documents: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the text vectorisers share: from documents to texts, and from texts to terms."""
+"""Base class of the text vectorisers: documents to texts, and texts to terms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hinge.features.tokenize import TOKEN, cutter, strip_accents
 
 
 class TextVectorizer(TransformerMixin, Estimator):
-    """What the vectorisers share: cutting texts into terms."""
+    """Base class of the vectorisers: splits texts into terms."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         "input": [one_of("filename", "file", "content")],
@@ -50,7 +50,7 @@ class TextVectorizer(TransformerMixin, Estimator):
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
-        # Sparse matrices of thousands of columns do not become data frames: no set_output.
+        # No set_output: sparse matrices of thousands of columns are not converted to data frames.
         super().__init_subclass__(auto_wrap_output_keys=None, **options)
 
     input: str
@@ -88,7 +88,7 @@ class TextVectorizer(TransformerMixin, Estimator):
         return cutter(self.analyzer, (low, high), self.build_preprocessor(), find, self.get_stop_words() or ())
 
     def build_preprocessor(self) -> Callable[[str], str]:
-        """What is done to a text before it is cut: small letters, no accents."""
+        """A function that prepares a text for splitting: lower case, no accents."""
         if self.preprocessor is not None:
             return self.preprocessor
         bare = self.strip_accents
@@ -118,13 +118,13 @@ class TextVectorizer(TransformerMixin, Estimator):
         if isinstance(self.stop_words, str):
             if self.stop_words != "english":
                 raise ValueError(f"stop_words={self.stop_words!r} is no list of its own; pass 'english' or the words.")
-            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # here: few want it
+            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # imported here, since it is rarely needed
 
             return ENGLISH_STOP_WORDS
         return None if self.stop_words is None else frozenset(self.stop_words)
 
     def _warn_of_unused(self) -> None:
-        """Parameters that were given but that others make idle, in the words of scikit-learn."""
+        """Warn of parameters that have no effect beside others, with the messages of scikit-learn."""
         other = callable(self.analyzer)
         idle = {
             "preprocessor": self.preprocessor is not None and other and "'analyzer' is callable",
@@ -142,13 +142,13 @@ class TextVectorizer(TransformerMixin, Estimator):
         self._warn_of_stop_words()
 
     def _warn_of_stop_words(self) -> None:
-        """Stop words that are cut into other words than themselves do not stop them."""
+        """Warn of stop words that the tokenizer splits into other words, which are then not removed."""
         if self.analyzer != "word" or not isinstance(self.stop_words, list | tuple | set | frozenset):
             return
         words, prepare, find = frozenset(self.stop_words), self.build_preprocessor(), self.build_tokenizer()
         try:
             missing = sorted({token for word in words for token in find(prepare(word))} - words)
-        except Exception:  # functions of the user's own, which may not read single words
+        except Exception:  # a user's own functions may fail on single words
             return
         if missing:
             warnings.warn(
@@ -173,8 +173,10 @@ class TextVectorizer(TransformerMixin, Estimator):
             raise TypeError("A source is read in two passes: fit(source), then transform(source) or source.map(…).")
         items = list(np.asarray(texts, dtype=object).ravel()) if hasattr(texts, "__array__") else list(texts)
         items = [self.decode(item) for item in items]
-        whole = self.preprocessor is None and not callable(self.analyzer)  # one's own functions may read anything
-        bad = next((t for t in items if whole and not isinstance(t, str)), None)
+        needs_strings = self.preprocessor is None and not callable(
+            self.analyzer
+        )  # a user's own functions may take any type
+        bad = next((t for t in items if needs_strings and not isinstance(t, str)), None)
         if bad is not None:
             raise ValueError(f"Texts must be strings, got {bad!r}; fill missing texts with ''.")
         return items

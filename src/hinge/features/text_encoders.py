@@ -60,7 +60,7 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """The outputs of several encoders of one column, side by side."""
+    """Several encoders of one column, with their outputs concatenated."""
 
     parts: tuple[Words, ...]
 
@@ -78,9 +78,9 @@ class Several:
 
 
 class CountedTexts:
-    """The terms of a column of texts, counted once for all folds and encodings: those in ``least`` rows or more.
+    """The terms of a text column that are in at least ``least`` rows, counted once for all folds and encodings.
 
-    The last row of the counts is that of a text without terms, for gaps.
+    The last row of the counts is zero and stands for missing texts.
     """
 
     def __init__(self, column: Column, analyzer: str, ngrams: tuple[int, int], least: int) -> None:
@@ -116,9 +116,9 @@ def smooth_idf(frequency: np.ndarray, n: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TextPlan:
-    """Which terms of a text get an output: runs of words or characters, in so many rows, the best ones.
+    """The choice of the terms of a text that get an output: at most ``most`` n-grams, each in at least ``least`` rows.
 
-    ``by_target`` takes those that depend most on the target; by default the most frequent ones.
+    ``by_target`` selects the terms on which the target depends most; by default the most frequent ones are selected.
     """
 
     weight: str = "tfidf"
@@ -155,7 +155,7 @@ class TextPlan:
 
 
 def dependence(counts: scipy.sparse.csr_array, y: np.ndarray) -> np.ndarray:
-    """How much the target depends on the presence of every term: n · r² with numbers, the χ² statistic with labels.
+    """The dependence of the target on the presence of every term: n · r² for numbers, the χ² statistic for labels.
 
     With labels the sum over classes of (observed − expected)² / expected of the presences; targets of floating-point type are
     numbers.

@@ -1,4 +1,4 @@
-"""Words: how a text is cut into terms, and how terms are counted into a sparse matrix."""
+"""Splitting of texts into terms, and counts of terms as a sparse matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKEN = r"(?u)\b\w\w+\b"
 
 
 def strip_accents(text: str, how: str) -> str:
-    """Letters without their accents: "unicode" drops the marks, "ascii" whatever is not ASCII after that too."""
+    """Remove accents: "unicode" drops combining marks, "ascii" also all characters that are not ASCII afterwards."""
     if text.isascii():
         return text
     parts = unicodedata.normalize("NFKD", text)
@@ -63,7 +63,7 @@ def _cut_words(text: str, low: int, high: int, prepare: Any, find: Any, stop: fr
 def _cut_characters(text: str, analyzer: str, low: int, high: int, prepare: Any) -> list[str]:
     text = BLANKS.sub(" ", prepare(text))
     parts = [text] if analyzer == "char" else [f" {w} " for w in text.split()]
-    # A word shorter than the run counts once, as it is.
+    # A word shorter than n gives one term, the word itself.
     return [
         part[i : i + k]
         for part in parts
@@ -82,17 +82,17 @@ def _runs(words: list[str], low: int, high: int) -> list[str]:
 
 
 def document_frequencies(texts: Iterable[str], cut: Callable[[str], list[str]]) -> Counter[str]:
-    """In how many texts every term occurs."""
-    seen: Counter[str] = Counter()
+    """The number of texts that every term occurs in."""
+    frequency: Counter[str] = Counter()
     for text in texts:
-        seen.update(set(cut(text)))
-    return seen
+        frequency.update(set(cut(text)))
+    return frequency
 
 
 def count_terms(
     texts: Iterable[str], cut: Callable[[str], list[str]], place: Any, width: int
 ) -> scipy.sparse.csr_array:
-    """How often every term occurs in every text.
+    """The count of every term in every text.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is tried: families of models from the simplest to the richest, a few settings each."""
+"""Families of models that the search tries, from the simplest to the richest, with a few settings each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hinge.models.blend import Blend
 
 @dataclass(frozen=True)
 class Shape:
-    """What a setting needs to know of the problem it is for."""
+    """Properties of the problem that a setting depends on."""
 
     task: str
     rows: int
@@ -28,8 +28,8 @@ class Shape:
 class Setting:
     """One way to fit a family: ``make(shape)`` gives an estimator that is not fitted yet.
 
-    ``encode`` is how the table is prepared, where that is not as for the rest of the family; ``values`` are the numbers it was
-    made of, for variations.
+    ``encode`` names the preparation of the table if it differs from the family's; ``values`` holds the hyperparameters, from which
+    variations are drawn.
     """
 
     name: str
@@ -85,7 +85,7 @@ def _hg() -> Any:
 
 
 def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
-    """A class of trees that knows which columns are categories."""
+    """A tree estimator with its categorical columns set."""
 
     def make(shape: Shape) -> Any:
         suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
@@ -113,7 +113,7 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
 
 
 def loss_of(task: str) -> Any:
-    """The loss that goes with a task."""
+    """The loss of a task."""
     hg = _hg()
     return {"binary": hg.Logistic, "multiclass": hg.Softmax, "real": hg.Squared, "count": hg.Poisson}[task]()
 
@@ -148,7 +148,7 @@ def _ratio(strength: float) -> Callable[[Shape], Any]:
 
 
 def scaled(task: str, model: Any) -> Any:
-    """For real targets: the model of the standardised target, so that strengths and steps mean the same everywhere."""
+    """Standardise a real target, so that penalty strengths and step sizes do not depend on its unit."""
     if task != "real":
         return model
     from hinge.models.scaled import ScaledTarget
@@ -170,13 +170,13 @@ def _kernel(strength: float, width: float) -> Setting:
 
 
 def _other_kernel(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
-    """Strength and width within a factor of four of the best."""
+    """Draw strength and width within a factor of four of the best setting's."""
     strength, width = (value * 4.0 ** rng.uniform(-1, 1) for value in best)
     return _kernel(float(strength), float(width))
 
 
 def _network(layers: tuple[int, ...], alpha: float, rate: float = 0.003, seeds: int = 1) -> Setting:
-    """A network stopped early on a tenth of the rows; the mean of several with other seeds, which vary less."""
+    """Networks with early stopping on a tenth of the rows; the mean over several seeds has a lower variance."""
 
     def make(shape: Shape) -> Any:
         members = [_one_network(shape, layers, alpha, rate, shape.seed + k) for k in range(seeds)]
@@ -200,7 +200,7 @@ def _one_network(shape: Shape, layers: tuple[int, ...], alpha: float, rate: floa
 
 
 def _other_network(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
-    """Several networks, their size, penalty and step near the best."""
+    """Draw the size, penalty and step of several networks near those of the best setting."""
     layers, alpha, rate, _ = best
     width = int(np.clip(layers[0] * 2.0 ** rng.integers(-1, 2), 16, 256))
     deep = int(np.clip(len(layers) + rng.integers(-1, 2), 1, 3))
@@ -210,7 +210,7 @@ def _other_network(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
 
 
 def _forest(leaf: int, columns: float | None = None) -> Setting:
-    """200 trees; ``leaf`` rows in a leaf at least, more where rows are many; ``columns`` is the share tried for a split."""
+    """A forest of 200 trees: at least ``leaf`` rows per leaf, more for many rows; ``columns`` is the share tried per split."""
     given = {} if columns is None else {"max_features": columns}
     make = _of_trees("RandomForest", n_estimators=200, leaf=(0.0002, leaf, 20), **given)
     named = "" if columns is None else f", leaves of {leaf}, {columns:.2g} of the columns"
@@ -236,21 +236,21 @@ SEEDS = 4  # networks in a mean
 def _boosting(
     rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0, rows: float = 0.8
 ) -> Setting:  # fmt: skip
-    """Boosting in small steps, each on a part of the rows and columns."""
+    """Boosting with a small learning rate, each tree on a sample of the rows and columns."""
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
     patience = round(2 / rate)
     make = _of_trees(BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options)
     return Setting(f"rate {rate:g}, {leaves} leaves", make, values=(rate, leaves, columns, leaf[2], l2, rows))
 
 
-# Rate, leaves, share of columns, least rows of a leaf, ridge penalty of leaves, share of rows.
+# Learning rate, leaves, share of columns, minimal rows of a leaf, ridge penalty of leaves, share of rows.
 BOOSTING_VALUES: tuple[tuple[Any, ...], ...] = (
     (0.02, 0.03, 0.05), (7, 15, 31, 63, 127), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0)
 )  # fmt: skip
 
 
 def _other_boosting(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
-    """The best setting with some of its values drawn again; all of them now and then."""
+    """The best setting with some of its values redrawn; occasionally all of them."""
     again = rng.uniform(size=len(BOOSTING_VALUES)) < (0.4 if best and rng.uniform() < 0.7 else 1.1)
     drawn = [choices[rng.integers(len(choices))] for choices in BOOSTING_VALUES]
     mixed = [new if change else old for new, change, old in zip(drawn, again, best or drawn, strict=True)]
@@ -258,7 +258,7 @@ def _other_boosting(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
     return _boosting(rate, leaves, columns, (0.05, min(least, 5), least), l2, rows)
 
 
-# In the order they get their turn: those that are quick or often best come first.
+# In the order of the search: families that are quick or often best come first.
 FAMILIES = (
     Family("baseline", "the best constant", 0, "codes", (Setting("constant", _constant),)),
     Family("linear", "linear, ridge penalty", 2, "onehot", tuple(

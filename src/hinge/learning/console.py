@@ -64,7 +64,7 @@ class ConsoleMonitor(Monitor):
 
 
 def describe_task(profile: TableProfile) -> str:
-    """The task that the target sets, with its classes."""
+    """The task, with its classes."""
     classes = profile.classes
     if profile.task == "binary":
         return f"binary ({' / '.join(map(str, classes)) if classes is not None else ''})"
@@ -73,7 +73,7 @@ def describe_task(profile: TableProfile) -> str:
     return {"real": "real number", "count": "count"}[profile.task]
 
 
-# The columns of the comparison, in the order they give way where a terminal is narrow (the first stays longest).
+# The columns of the comparison by importance: a narrow terminal drops the last ones first.
 KEPT = ("model", "score", "explained", "fit", "setting", "predict/row", "size", "certificate")
 SHOWN = ("model", "setting", "score", "explained", "fit", "predict/row", "size", "certificate")
 
@@ -81,7 +81,7 @@ SHOWN = ("model", "setting", "score", "explained", "fit", "predict/row", "size",
 def draw(
     results: list[Trial], metric: str, chosen: Trial | None = None, left: float | None = None, width: int = 140
 ) -> Any:
-    """The table for a terminal; where it is narrow whole columns are left out, and no name is cut."""
+    """The table for a terminal; if it is narrow, columns are dropped rather than names truncated."""
     from rich.table import Table
 
     rows = board_rows(results, chosen)

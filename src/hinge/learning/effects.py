@@ -18,9 +18,9 @@ from hinge.select.measure import Measure
 from hinge.select.resample import growing_fits
 
 IMPORTANCE_ROWS, PARTIAL_ROWS, GRID, CATEGORIES = 3000, 300, 24, 10
-TYPICAL_ROWS = 100_000  # rows that give the typical values of a column
-STACKED_ROWS, STACKED = 200, 20_000  # rows a column, and in all, of predictions for many columns at once
-CURVE_ROWS = 5000  # training rows that give the training score of a learning curve
+TYPICAL_ROWS = 100_000  # rows that the typical values of a column are computed from
+STACKED_ROWS, STACKED = 200, 20_000  # when many columns are predicted together: rows per column, and rows per call
+CURVE_ROWS = 5000  # training rows that the training score of a learning curve is computed on
 
 
 def importances(
@@ -44,9 +44,9 @@ def importances(
 
 
 def _stacked_importances(model: Any, frame: Any, targets: np.ndarray, measure: Measure, seed: int) -> list[Effect]:
-    """As :func:`importances`, each column shuffled once in a copy of a few rows, many copies predicted together.
+    """As :func:`importances`, but each column is shuffled once in a copy of a few rows, and many copies are predicted together.
 
-    For tables of many columns, where one prediction per column takes too long whatever the rows.
+    For tables of many columns, where one call of predict per column takes too long however few the rows.
     """
     import polars as pl
 
@@ -115,7 +115,7 @@ def typical_values(values: Any, kind: str) -> list[Any]:
         return []
     if kind in ("boolean", "category"):
         return values.value_counts(sort=True).head(CATEGORIES)[values.name].to_list()
-    # Of distinct values, not of rows: one value may fill a column.
+    # Quantiles of the distinct values, not of the rows, since one value may fill most of a column.
     distinct = values.filter(values.is_between(values.quantile(0.01, "lower"), values.quantile(0.99, "higher")))
     distinct = distinct.unique().sort()
     if kind == "date":
@@ -127,7 +127,7 @@ def coefficients(model: Any, names: Any, X: Any, y: np.ndarray, limit: int = 24)
     """The weights of a linear model, largest first, with 95 % intervals by the sandwich formula.
 
     With derivatives g and curvatures h of the loss, Cov(ŵ) ≈ H⁻¹ (Σ gᵢ² xᵢxᵢ') H⁻¹ with H = Σ hᵢ xᵢxᵢ' + nλI, the bias
-    among the columns. For a lasso penalty over the weights that are not zero, as if those had been given beforehand.
+    among the columns. With a lasso penalty only the nonzero weights enter, as if their support had been fixed in advance.
     """
     w = np.asarray(getattr(model, "coef_", np.empty((0, 0))))
     if w.ndim != 1 or len(w) != len(names):

@@ -1,4 +1,4 @@
-"""The ensemble: weights of the models that were tried, chosen by their predictions for rows they were not fitted to."""
+"""The ensemble: a weighted mean of the models tried, with weights chosen on out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def greedy_weights(predictions: list[np.ndarray], losses: list[np.ndarray], loss
 
 
 def fewest(weights: np.ndarray) -> np.ndarray:
-    """Weights without the smallest ones."""
+    """Drop the smallest weights."""
     weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     if np.count_nonzero(weights) > MOST_MEMBERS:
         weights[np.argsort(-weights, kind="stable")[MOST_MEMBERS:]] = 0.0
@@ -45,7 +45,7 @@ def fewest(weights: np.ndarray) -> np.ndarray:
 
 
 def _candidates(trials: list[Trial], means: list[float]) -> list[int]:
-    """The best setting of every family and encoding; several of the families that are varied, whose settings differ most."""
+    """The best setting of every family and encoding; of the varied families several settings, since those differ most."""
     chosen: list[int] = []
     taken: Counter[tuple[str, str]] = Counter()
     for k in np.argsort(means, kind="stable"):
@@ -59,8 +59,8 @@ def _candidates(trials: list[Trial], means: list[float]) -> list[int]:
 def add_ensemble(search: Search, train: int, rows: int, seconds: float) -> None:
     """Append the ensemble of the trials to the results, if it has several members that can be fitted in time.
 
-    Its losses are cross-fitted: the rows of a fold are predicted with weights that were chosen on the other folds, so that the
-    score of the ensemble is not better for having been fitted to it. The weights of the model itself are chosen on all rows.
+    Its losses are cross-fitted: the rows of a fold are predicted with weights chosen on the other folds, so that fitting the
+    weights does not bias the score of the ensemble. The weights of the final model are chosen on all rows.
     """
     done = [t for t in search.results[1:] if t.state == "done" and t.predictions is not None]
     affordable = [t for t in done if t.cost(train) + t.cost(rows) <= 0.6 * seconds]
@@ -70,12 +70,12 @@ def add_ensemble(search: Search, train: int, rows: int, seconds: float) -> None:
     losses = [np.asarray(t.loss) for t in affordable]
 
     def weights_on(part: np.ndarray) -> np.ndarray:
-        """The weights that these rows choose: nothing else of the other rows is used, the candidates included."""
+        """Weights chosen on these rows only; the candidates, too, are selected on these rows only."""
         if len(part) > MAX_ROWS:
             part = np.random.default_rng(search.seed).permutation(part)[:MAX_ROWS]
         own = _candidates(affordable, [float(np.mean(loss[part])) for loss in losses])
         weights, rng = np.zeros(len(affordable)), np.random.default_rng(search.seed)
-        # Few rows would choose by chance: the mean over resampled rows is steadier, and has more members.
+        # A choice on few rows is noisy: the mean over bootstrap samples has a lower variance and more members.
         draws = [part] if len(part) > FEW_ROWS else [rng.choice(part, len(part)) for _ in range(DRAWS)]
         for rows in draws:
             weights[own] += greedy_weights(

@@ -33,19 +33,19 @@ from hinge.tables.notes import Note
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
 
-# Findings that the notes on the columns contain already.
+# Findings that the notes on the columns already contain.
 IN_NOTES = ("H001", "H501", "H504", "H505", "H506")
-# Findings about the rows they were made on: left out where those are a sample.
+# Findings that hold for the diagnosed rows only: they are left out if those rows are a sample.
 OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
 CURVE_ROWS, HELD_ROWS, COEFFICIENT_ROWS = 100_000, 5000, 50_000
 DIAGNOSED_ROWS = (3000, 30_000)
-DIAGNOSIS_FITS = 12  # about
+DIAGNOSIS_FITS = 12  # approximate number of fits of a diagnosis
 DIAGNOSED_BY = {
     "brier": "Brier score",
     "accuracy": "error rate",
     "mae": "absolute error",
 }  # where it is not the default
-LEAST_DIAGNOSIS = 2.5  # seconds: a report without its findings is worth less than a report that is late
+LEAST_DIAGNOSIS = 2.5  # seconds, even if the report is then late: without findings it is worth less
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def examine(
     request: Request, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float,
     roles: Roles | None = None,
 ) -> Evidence:  # fmt: skip
-    """The evidence: scores on rows kept apart, effects of columns, curves, findings."""
+    """The evidence: held-out scores, effects of columns, curves, findings."""
     search, chosen = refit.search, refit.chosen
     best = search.best()
     assert best is not None
@@ -109,7 +109,7 @@ def examine(
 def _held_out(
     refit: Refit, rows: Split, trained: Any, ordered: bool, grouped: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:  # fmt: skip
-    """Targets and predictions of rows the scored model was not fitted to, the constant's losses, and a description."""
+    """Held-out targets and predictions, the losses of the best constant, and a description of the held-out rows."""
     search = refit.search
     if len(rows.test):
         truth = refit.targets[rows.test]
@@ -120,8 +120,8 @@ def _held_out(
             if ordered
             else f"{format_number(len(rows.test))} rows "
         )
-        whole = "" if ordered else "of whole groups " if grouped else ""
-        how = f"{drawn}{whole}{'' if ordered else 'drawn at random and '}kept apart until the model was chosen"
+        groups = "of whole groups " if grouped and not ordered else ""
+        how = f"{drawn}{groups}{'' if ordered else 'drawn at random and '}kept apart until the model was chosen"
         return truth, prediction, constant_losses(search.measure, truth, constant), how
     trivial, chosen = search.results[0], refit.chosen
     assert chosen.predictions is not None
@@ -129,12 +129,12 @@ def _held_out(
     tried = sum(trial.state == "done" for trial in search.results)
     how = f"all {len(search.y)} rows, each predicted by a model fitted without it ({len(search.folds)} folds)"
     if tried > 2:
-        how += f"; the choice among {tried} settings was made on the same folds, so the score is a little too good"
+        how += f"; the choice among {tried} settings was made on the same folds, so the score is slightly optimistic"
     return search.targets, chosen.predictions, trivial.loss, how
 
 
 def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
-    """Notes that only a fit can make; ``gain`` is the loss of the constant minus that of the model, row by row."""
+    """Notes that need a fitted model; ``gain`` is the loss of the constant minus that of the model, row by row."""
     notes = []
     better = mean_of(gain)
     if better.value <= better.standard_error:
@@ -149,7 +149,7 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
         notes.append(Note("D15", "", text))
     if refit.cut is not None:
         done, wanted = refit.cut
-        text = f"time was short: boosting did {done} rounds where the folds chose {wanted}; give more time ({argument('seconds')})"
+        text = f"time was short: boosting stopped after {done} rounds instead of the {wanted} chosen by the folds; give more time ({argument('seconds')})"
         notes.append(Note("D17", "", text))
     return notes
 
@@ -192,7 +192,7 @@ def _measure(
 def _rows(
     evidence: Evidence, data: TableProfile, refit: Refit, rows: np.ndarray, loss: np.ndarray, trained: Any, seconds: float
 ) -> None:  # fmt: skip
-    """Pictures of columns, the worst rows, and why a few predictions are what they are."""
+    """Distributions of columns, the rows with the largest losses, and Shapley values of a few predictions."""
     search = refit.search
     order = [effect.name for effect in evidence.importances]
     pictured = pictured_class(evidence) if evidence.classes else None
@@ -218,8 +218,8 @@ def _findings(
 ) -> tuple[list[tuple[str, str, str]], list[str]]:
     """The findings of :func:`hinge.diagnose`, on as many rows as the time allows.
 
-    Findings as (code, observation, remedy), and one sentence for every part of the risk that was measured. ``numbers`` are
-    those of the rows in the file.
+    Returns findings as (code, observation, remedy), and one sentence for every measured part of the risk. ``numbers`` are the row
+    numbers in the file.
     """
     search, rng = refit.search, np.random.default_rng(refit.search.seed)
     affordable = 0.5 * len(search.y) * seconds / (DIAGNOSIS_FITS * max(refit.chosen.fit_seconds, 1e-3))
@@ -231,7 +231,7 @@ def _findings(
         other = {"X_test": refit.frame[held], "y_test": search.labels(refit.y[held])}
     try:
         with warnings.catch_warnings(), limit(max(seconds, LEAST_DIAGNOSIS)):
-            warnings.simplefilter("ignore")  # fits of the experiments; their findings are in the report
+            warnings.simplefilter("ignore")  # warnings of the experiments' fits; the report holds the findings
             report = diagnose(
                 trained, refit.frame[rows], search.labels(refit.y[rows]), **other, cv=3,
                 measure=DIAGNOSED_BY.get(search.metric or "", "log loss" if search.classes is not None else "squared error"),
@@ -239,9 +239,9 @@ def _findings(
                 row_names=numbers[rows],
             )  # fmt: skip
     except OutOfTime:
-        return [("", "The diagnosis was left out: the time was up.", f"Give more time ({argument('seconds')}).")], []
+        return [("", "The diagnosis was left out for lack of time.", f"Give more time ({argument('seconds')}).")], []
     except (ValueError, ArithmeticError) as error:
-        return [("", f"The diagnosis could not be made: {' '.join(str(error).split())}", "")], []
+        return [("", f"The diagnosis failed: {' '.join(str(error).split())}", "")], []
     skipped = set(IN_NOTES if len(rows) == len(split.train) else (*IN_NOTES, *OF_ALL_ROWS))
     found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
     part = f"{format_number(len(rows))} rows"
@@ -263,7 +263,7 @@ def _coefficients(final: Any, refit: Refit) -> list[Effect]:
 
 
 def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, float]]]:
-    """Objective above its proved bound against time, for the convex families."""
+    """The gap between the objective and its proved bound against time, for the convex families."""
     found = {}
     for name in ("linear", "sparse"):
         result = search.best(name)

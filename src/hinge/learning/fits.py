@@ -1,4 +1,4 @@
-"""One fit: the preparation of the table, and a model of a setting on the prepared rows."""
+"""One fit: the preparation of the table, and the model of a setting on the prepared rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from hinge.learning.candidates import Setting, Shape
 
 MAX_WORDS, CHOSEN_WORDS = 100_000, 300  # terms of a text for linear models, and for trees
-MANY_LEVELS = 30  # of a category, from which trees get means of targets
+MANY_LEVELS = 30  # from so many levels on, trees get a category as means of the target
 
 
 def preparation(encode: str, kinds: dict[str, str]) -> Any:
-    """What stands in front of the model."""
+    """The preparation of the table for a model."""
     import hinge as hg
 
     text: dict[str, Any] = {"word_ngrams": (1, 2), "min_df": 2, "sublinear_tf": True}
@@ -28,10 +28,10 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
 
 
 def common_rounds(models: list[Any]) -> int:
-    """The rounds of boosting after which the rows that were watched were predicted best, over all models.
+    """The number of boosting rounds with the least validation loss, summed over all models.
 
-    One number for all folds: their scores are those of models as the last fit will make them, and no rows need be kept
-    from learning. It is fitted to the same rows as the scores, as every other choice of a setting is.
+    One number serves all folds, so that they score models like that of the final fit, which then needs no validation rows. It is
+    chosen on the rows that give the scores, like every other hyperparameter.
     """
     shortest = min(len(model.validation_score_) for model in models)
     return int(np.argmin(np.mean([model.validation_score_[:shortest] for model in models], axis=0))) + 1
@@ -41,7 +41,7 @@ def fit_model(
     setting: Setting, search: Any, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Any:  # fmt: skip
-    """A model of this setting on prepared rows; ``watch`` may hold weights, and rows for early stopping.
+    """Fit a model of this setting to prepared rows; ``watch`` may hold weights, and rows for early stopping.
 
     ``search`` has the task, the seed and the metric.
     """
@@ -51,7 +51,7 @@ def fit_model(
     if changes:
         model.set_params(**changes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
+        warnings.simplefilter("ignore")  # the certificate records what a fit would warn of
         return model.fit(X, labels, **(watch or {}))
 
 

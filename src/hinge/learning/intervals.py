@@ -1,4 +1,4 @@
-"""Intervals and sets of predictions, by split conformal prediction on the rows that scored the model.
+"""Prediction intervals and sets, by split conformal prediction on the held-out rows.
 
 With the scores sᵢ = |yᵢ − f(xᵢ)| of n rows that the model was not fitted to, or 1 − p(yᵢ | xᵢ) for classes, the ⌈(n + 1) level⌉-th
 smallest is a q such that a new row of the same kind has s ≤ q with probability at least ``level``: f(x) ± q holds the target, or
@@ -14,11 +14,11 @@ import numpy as np
 from hinge.errors import USAGE, UserError
 from hinge.report.evidence import Evidence
 
-KEPT = 2000  # scores that are kept in the file
+KEPT = 2000  # scores that are stored in the file
 
 
 def calibration(evidence: Evidence) -> dict[str, Any]:
-    """The scores of the rows kept apart, sorted, at most KEPT of them at even ranks."""
+    """The conformity scores of the held-out rows, sorted; at most KEPT of them, at evenly spaced ranks."""
     y, p = evidence.y, evidence.prediction
     scores = np.sort(1 - p[np.arange(len(y)), y.astype(np.int64)] if evidence.classes else np.abs(y - p))
     ranks = np.unique(np.ceil(np.linspace(1, len(scores), min(len(scores), KEPT))).astype(int))
@@ -26,7 +26,7 @@ def calibration(evidence: Evidence) -> dict[str, Any]:
 
 
 def threshold(card: dict[str, Any], level: float) -> float:
-    """q for a level; infinite if the rows are too few for it."""
+    """The quantile q of a level; infinite if there are too few rows for it."""
     if not 0 < level < 1:
         raise UserError(f"the level of an interval must be between 0 and 1, got {level:g}.", USAGE)
     kept = card.get("conformal")
@@ -38,14 +38,14 @@ def threshold(card: dict[str, Any], level: float) -> float:
 
 
 def interval(outputs: np.ndarray, card: dict[str, Any], level: float) -> np.ndarray:
-    """Ends of the interval of every row; counts have no negative ends."""
+    """The interval of every row; lower ends of counts are clipped at zero."""
     q = threshold(card, level)
     low = outputs - q
     return np.column_stack([np.maximum(low, 0.0) if card["task"] == "count" else low, outputs + q])
 
 
 def label_sets(outputs: np.ndarray, card: dict[str, Any], level: float) -> np.ndarray:
-    """Whether every class is in the set of every row; the likeliest class always is."""
+    """Boolean rows × classes: membership in the prediction set, which always contains the likeliest class."""
     inside = outputs >= 1 - threshold(card, level) - 1e-12
     inside[np.arange(len(outputs)), np.argmax(outputs, axis=1)] = True
     return inside

@@ -42,7 +42,7 @@ def certificate_text(certificate: Any) -> str:
 
 
 def board_rows(results: list[Trial], chosen: Trial | None) -> list[BoardRow]:
-    """The comparison as data."""
+    """The comparison as a table."""
     rows = []
     for r in by_family(results):
         score = r.score or Estimate(float("nan"), float("nan"))

@@ -69,7 +69,7 @@ class TableModel(BaseEstimator):
 
     @property
     def name(self) -> str:
-        """What messages call the model."""
+        """The name of the model in messages."""
         return "the model" if self.path is None else str(self.path)
 
     @property
@@ -94,13 +94,13 @@ class TableModel(BaseEstimator):
         return measure_for(self.task, self.labels, metric=self.card.get("metric_name"))
 
     def __getattr__(self, name: str) -> Any:
-        # Only classifiers have these, as scikit-learn's conventions ask.
+        # Only classifiers have these, by scikit-learn's conventions.
         if name in ("predict_proba", "classes_") and self.__dict__.get("card", {}).get("classes"):
             return self.labels if name == "classes_" else self._probabilities
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def outputs(self, frame: Any) -> np.ndarray:
-        """Probabilities or means for columns in the types of training, some rows at a time."""
+        """Probabilities or means for columns in the types of training, computed in chunks of rows."""
         starts = range(0, frame.height, BATCH)
         try:
             found = np.concatenate([self.measure.output(self.pipeline, frame[s : s + BATCH]) for s in starts])
@@ -110,15 +110,15 @@ class TableModel(BaseEstimator):
             raise UserError(
                 "the table has numbers so large that predictions overflow; correct those near 1e308."
             ) from None
-        # An exponential of values far outside training: the largest number stands for what is beyond.
+        # The exponential overflows for values far outside the training range: use the largest finite number.
         return np.clip(found, -LARGEST, LARGEST)
 
     def conform(self, X: Any) -> Any:
-        """The columns of a table in the types of training; values that cannot be read are missing."""
+        """The columns of a table in the types of training; values that cannot be converted become missing."""
         return conform(as_table(X), self)[0]
 
     def with_exposure(self, outputs: np.ndarray, table: Table) -> np.ndarray:
-        """Rates times the exposure of rows, means plus their offset, where the table has those columns."""
+        """Multiply rates by the exposure and add the offset to means, where the table has those columns."""
         frame = table.frame
         for role in ("exposure", "offset"):
             name = self.card.get(role)
@@ -171,12 +171,12 @@ class TableModel(BaseEstimator):
 
     @property
     def text_columns(self) -> set[str]:
-        """Columns that are read as text even if a file holds numbers there."""
+        """Columns that are read as text even if a file has numbers in them."""
         return {c["name"] for c in self.card["columns"] if c["kind"] in ("boolean", "category", "text")}
 
 
 def load_any(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Any model file, whole and unaltered, or a UserError."""
+    """Read any model file, or raise a UserError if it is incomplete or altered."""
     from hinge.files import load_with_card
 
     if not path.exists():
@@ -202,9 +202,9 @@ def load_fitted(path: Path) -> TableModel:
 
 
 def conform(table: Table, fitted: TableModel, *, first: bool = True) -> tuple[Any, dict[str, int]]:
-    """The columns the model needs, in the types it was trained on, and how many values of which did not fit.
+    """The columns that the model needs, in the types of training, and per column the number of values that do not convert.
 
-    A column none of whose values fits is an error in the first part of a table.
+    In the first part of a table, a column without a single convertible value is an error.
     """
     import polars as pl
 
@@ -270,12 +270,12 @@ def read_for(fitted: TableModel, file: Path, *, with_target: bool) -> tuple[Any,
     frame, unfit = conform(table, fitted)
     notes += remarks(unfit, fitted)
     if with_target and fitted.card["data_sha256"] and checksum(file) == fitted.card["data_sha256"]:
-        notes.append(f"{fitted.name} was fitted to these very rows, so its score on them flatters it")
+        notes.append(f"{fitted.name} was fitted to these rows, so its score on them is too good")
     return frame, targets(table, fitted) if with_target else None, notes, table
 
 
 def keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
-    """Leave out rows whose target is missing or cannot be read, with the remarks that calls for."""
+    """Leave out rows whose target is missing or cannot be read, with a remark for each reason."""
     import polars as pl
 
     name, series = fitted.target, table.frame[fitted.target]
@@ -299,7 +299,7 @@ def keep_rows_with_target(table: Table, fitted: TableModel) -> list[str]:
 
 
 def targets(table: Table, fitted: TableModel) -> np.ndarray:
-    """The target column in the terms of the model."""
+    """The target column as the model represents it."""
     from hinge.tables.target import class_numbers, labels_of, numbers_of
 
     series = table.frame[fitted.target]

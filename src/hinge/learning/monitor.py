@@ -1,4 +1,4 @@
-"""What watches a run of ``hg.learn``."""
+"""Callbacks of a run of ``hg.learn``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hinge.tables.profile import TableProfile
 
 
 class Monitor:
-    """Watches a run and ignores everything; ``ConsoleMonitor`` prints it."""
+    """Callbacks that do nothing; those of ``ConsoleMonitor`` print the progress."""
 
     def table(self, request: Request, profile: TableProfile) -> None:
-        """The table was read."""
+        """Called when the table has been read."""
 
     @contextlib.contextmanager
     def search(self, task: str, seconds: float) -> Iterator[Callable[[list[Trial]], None]]:
-        """Around the search: gives the function that is called with the results so far."""
+        """A context for the search; yields the function that is called with the results so far."""
         yield lambda results: None
 
     def choice(self, results: list[Trial], task: str, chosen: Trial) -> None:
-        """A model was chosen."""
+        """Called when a model has been chosen."""

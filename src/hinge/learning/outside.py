@@ -1,4 +1,4 @@
-"""The score of a model on the rows of another table, and how those differ from the training rows."""
+"""The score of a model on another table, and how the rows of that table differ from the training rows."""
 
 from __future__ import annotations
 

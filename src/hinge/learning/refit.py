@@ -14,7 +14,7 @@ from hinge.learning.trials import Trial
 from hinge.models.blend import Blend
 
 MAX_WATCHED = 50_000
-PATIENCE = 20  # rounds that early stopping adds, about
+PATIENCE = 20  # rounds that early stopping adds, approximately
 FEWEST_ROUNDS, MOST_ROUNDS = 20, 3000
 
 
@@ -49,14 +49,14 @@ class Refit:
         return self.y if self.search.classes is None else self.y.astype(np.int64)
 
     def fit(self, rows: np.ndarray, seconds: float = np.inf) -> Any:
-        """A pipeline fitted to these rows of the table; boosting keeps to the time, the others take what they need."""
+        """A pipeline fitted to these rows of the table; only boosting respects the time limit."""
         from sklearn.pipeline import Pipeline
 
         if self.chosen.members:
             return Pipeline([("model", self._blend(rows, seconds))])
         changes = self._changes(len(rows), seconds)
         watched = np.arange(0)
-        if self._watches(len(rows)):  # rows set aside here: the estimator would copy all others
+        if self._watches(len(rows)):  # split here, since the estimator would copy the remaining rows
             order = np.random.default_rng(self.search.seed).permutation(len(rows))
             cut = min(len(rows) // 10, MAX_WATCHED)
             watched, rows = rows[np.sort(order[:cut])], rows[np.sort(order[cut:])]
@@ -72,7 +72,7 @@ class Refit:
             self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
         )  # fmt: skip
         if self.cut is not None and model.n_iter_ < self.cut[0]:
-            self.cut = None  # it had stopped before
+            self.cut = None  # early stopping came first, so the time limit cut nothing
         if len(watched):
             self.rounds = common_rounds([model])
             model = model.first_rounds(self.rounds)
@@ -93,12 +93,12 @@ class Refit:
         return Blend.of(fitted, [share for _, share in self.chosen.members])
 
     def _watches(self, rows: int) -> bool:
-        """Whether rows have to be set aside for early stopping: more rows than the search had bear more rounds."""
+        """Whether early stopping needs validation rows: with more rows than in the search, more rounds may be best."""
         many = self.sampled and rows > 2 * len(self.search.y)
         return self.chosen.rounds is not None and many and self.rounds is None
 
     def _changes(self, rows: int, seconds: float) -> dict[str, Any]:
-        """The rounds that early stopping chose before, so that no row need be set aside again, and that fit the time."""
+        """The number of rounds that early stopping chose earlier (which saves validation rows), limited by the time."""
         if self.chosen.rounds is None:
             return {}
         wanted = self.rounds or round(1.1 * self.chosen.rounds)

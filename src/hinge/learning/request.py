@@ -1,4 +1,4 @@
-"""What to learn: the table, the target, the limits; and where it ran."""
+"""The arguments of a run (table, target, limits) and the environment it ran in."""
 
 from __future__ import annotations
 

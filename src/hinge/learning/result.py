@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hinge.config import shows_html
-from hinge.files import save, write_whole
+from hinge.files import save, write_atomically
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.request import Request
 from hinge.learning.search import Search
@@ -21,13 +21,13 @@ from hinge.report.evidence import Evidence
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
 
-# Notes that only fits can make; they are shown after the choice.
+# Notes that need fits; they are shown after the choice.
 LATE_NOTES = ("D15", "D17", "D20", "D21", "D22", "D23")
 
 
 @dataclass
 class Learned:
-    """A model chosen and fitted by :func:`hinge.learn`, with what was measured on the way.
+    """A model chosen and fitted by :func:`hinge.learn`, with its scores and measurements.
 
     Attributes
     ----------
@@ -62,18 +62,18 @@ class Learned:
 
     @property
     def score(self) -> float:
-        """The score on rows that the model was not fitted to."""
+        """The held-out score."""
         return self.evidence.score
 
     @property
     def findings(self) -> list[tuple[str, str, str]]:
-        """What the diagnosis found: (code, observation, remedy)."""
+        """The findings of the diagnosis: (code, observation, remedy)."""
         return self.evidence.sentences
 
     def report(self, path: str | os.PathLike[str], usage: dict[str, str] | None = None) -> Path:
         """Write the report, one HTML page that needs no other file."""
         page = document(self.evidence, {} if usage is None else usage)
-        write_whole(Path(path), page.encode())
+        write_atomically(Path(path), page.encode())
         return Path(path)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,4 @@
-"""Columns that are no inputs: weights, exposures, offsets, groups of rows, and their order in time."""
+"""Columns that are not inputs: weights, exposures, offsets, groups of rows, and the order in time."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Roles:
         return Roles(*(None if part is None else part[rows] for part in vars(self).values()))
 
     def folds(self, y: np.ndarray, k: int, classify: bool, seed: int) -> np.ndarray:
-        """The fold of every row: whole groups, stretches of time, or rows dealt at random."""
+        """The fold of every row: by groups, by intervals of time, or at random."""
         rng = np.random.default_rng(seed)
         if self.order is not None:
             rank = np.argsort(np.argsort(self.order, kind="stable"), kind="stable")
             return (rank * k // len(rank)).astype(np.int32)
         if self.group is None:
             return deal(np.unique(y, return_inverse=True)[1] if classify else y, k, rng, classify=classify)
-        # Large groups first, each into the fold that is smallest so far.
+        # Assign large groups first, each to the smallest fold so far.
         _, codes, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
         fold_of, filled = np.empty(len(sizes), dtype=np.int32), np.zeros(k)
         shuffled = rng.permutation(len(sizes))
@@ -78,7 +78,7 @@ class Roles:
 
 
 def role_columns(request: Request) -> dict[str, str]:
-    """The columns of a table that have a role and are no inputs: column ↦ role."""
+    """The columns that have a role and are not inputs: column ↦ role."""
     return {name: role for role in USES if (name := getattr(request, role)) is not None}
 
 
@@ -149,11 +149,11 @@ def apply_roles(request: Request, data: TableProfile, values: dict[str, np.ndarr
 
 
 def copies(data: TableProfile) -> np.ndarray | None:
-    """Groups of equal rows, if there are many of them: a copy of a training row is no test."""
+    """Groups of equal rows, if there are many of them: a copy of a training row must not be held out."""
     import polars as pl
 
     if not any(note.code == "D08" for note in data.notes):
         return None
-    whole = data.frame.with_columns(pl.Series("\0target", data.y))
-    hashes = whole.hash_rows().to_numpy()
+    with_target = data.frame.with_columns(pl.Series("\0target", data.y))
+    hashes = with_target.hash_rows().to_numpy()
     return np.unique(hashes, return_inverse=True)[1]

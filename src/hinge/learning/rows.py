@@ -18,10 +18,10 @@ BINS, LEVELS, MOST_PICTURES, PICTURE_ROWS = 20, 12, 24, 200_000
 def shapley_values(
     outputs: Callable[[Any], np.ndarray], frame: Any, row: int, seed: int, orders: int = ORDERS
 ) -> tuple[np.ndarray, float, float]:
-    """Shares of the columns of a row, the mean prediction they start from, and the prediction.
+    """Shapley values of the columns of a row, the mean prediction, and the prediction of the row.
 
-    For an order of the columns drawn at random, start from another row, put in the values of this row one column after the
-    other, and take note of each change of the prediction; the mean over orders and other rows is each column's share.
+    For a random order of the columns and another row, replace the values of the other row by those of this one, column by column,
+    and record each change of the prediction. A column's Shapley value is the mean of its changes over orders and other rows.
     ``outputs`` gives one number per row of a table.
     """
     import polars as pl
@@ -31,7 +31,7 @@ def shapley_values(
     d = len(names)
     others = np.resize(rng.permutation(frame.height), orders)
     drawn = np.stack([rng.permutation(d) for _ in range(orders // 2)])
-    drawn = np.concatenate([drawn, drawn[:, ::-1]])  # each order and its reverse: less noise
+    drawn = np.concatenate([drawn, drawn[:, ::-1]])  # antithetic: each order with its reverse has a lower variance
     others[orders // 2 :] = others[: orders // 2]
     rank = np.argsort(drawn, axis=1)
     # Step k of an order: its first k columns come from the row, the others from the other row.
@@ -53,7 +53,7 @@ def shown(value: Any) -> str:
 
 
 def worst_rows(e: Evidence, frame: Any, rows: np.ndarray, numbers: np.ndarray, loss: np.ndarray) -> list[WorstRow]:
-    """The rows with the greatest losses; ``rows`` are their places in the table, ``numbers`` those in the file."""
+    """The rows with the largest losses; ``rows`` are indices into the table, ``numbers`` the row numbers in the file."""
     order = np.argsort(-loss, kind="stable")[:WORST]
     names = [effect.name for effect in e.importances][:SHOWN_COLUMNS] or frame.columns[:SHOWN_COLUMNS]
     found = []
@@ -72,7 +72,7 @@ def worst_rows(e: Evidence, frame: Any, rows: np.ndarray, numbers: np.ndarray, l
 def explained_rows(
     e: Evidence, model: Any, output: Callable[[Any, Any], np.ndarray], frame: Any, rows: np.ndarray, numbers: np.ndarray, seed: int
 ) -> list[Explained]:  # fmt: skip
-    """Shapley values of the rows with the lowest, the middle and the highest score among those that were scored."""
+    """Shapley values of the held-out rows with the lowest, the median and the highest score."""
     column = e.positive if e.task == "binary" else None
     score = (
         e.prediction
@@ -103,7 +103,7 @@ def explained_rows(
 def column_pictures(
     frame: Any, y: np.ndarray, kinds: dict[str, str], order: list[str], positive: int | None
 ) -> list[ColumnPicture]:
-    """The spread of columns, the most important first, with the mean target (or the share of a class) by value."""
+    """Histograms of the columns, the most important first, with the mean target (or the share of a class) by value."""
     import polars as pl
 
     if frame.height > PICTURE_ROWS:
@@ -118,7 +118,7 @@ def column_pictures(
             there = np.isfinite(values)
             if not there.any():
                 continue
-            low, high = np.quantile(values[there], [0.005, 0.995])  # a heavy tail would flatten the rest
+            low, high = np.quantile(values[there], [0.005, 0.995])  # outliers would squeeze the other bins
             edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
             cell = np.clip(np.searchsorted(edges, values[there], side="right") - 1, 0, BINS - 1)
             inside = (values[there] >= edges[0]) & (values[there] <= edges[-1])

@@ -32,12 +32,12 @@ from hinge.tables.reading import as_table
 from hinge.tables.target import check_task
 
 LEAST_ROWS = 20
-REPORT_SHARES = (0.12, 0.3)  # of the time: the least and the most that are kept for the report
-REPORT_FITS, REPORT_SECONDS = 6, 3.0  # what it takes: fits (to so many rows at most), and seconds besides
+REPORT_SHARES = (0.12, 0.3)  # the smallest and the largest share of the time that is reserved for the report
+REPORT_FITS, REPORT_SECONDS = 6, 3.0  # estimated cost of the report: fits, of REPORT_ROWS rows at most, plus seconds
 REPORT_ROWS = 30_000
-MOST_AFTER_SEARCH = 0.5  # of the time
+MOST_AFTER_SEARCH = 0.5  # the largest share of the time that is reserved for what follows the search
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
-SMALL = 1000  # below this many rows every row is needed for learning: cross-validation scores the model
+SMALL = 1000  # with fewer rows than this none is held out: the model is scored by cross-validation
 
 
 def learn(
@@ -62,7 +62,7 @@ def learn(
     metric: str | None = None,
     positive: Any = None,
 ) -> Learned:
-    """Learn to predict a column of a table: try families of models, choose one, score it on rows it has not seen.
+    """Learn to predict a column of a table: try families of models, choose one, score it on held-out rows.
 
     Columns are typed and prepared, every family is cross-validated on the same folds, the best models are averaged with weights
     that are chosen out of fold, and the choice is fitted to all rows and diagnosed. ``hinge fit`` is this function.
@@ -152,7 +152,7 @@ def _monitor() -> Monitor:
 def run(request: Request, monitor: Monitor | None = None) -> Learned:
     """Read, profile, search, choose, refit, measure."""
     monitor = monitor or Monitor()
-    named(request.models)  # mistakes in the arguments are reported before the table is read
+    named(request.models)  # check the arguments before reading the table
     check_task(request.task)
     metric_name(request.metric)
     table = as_table(request.source)
@@ -199,7 +199,7 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
 def _search(
     request: Request, data: TableProfile, roles: Roles, train: np.ndarray, sample: np.ndarray, monitor: Monitor
 ) -> tuple[Search, float]:
-    """The trials of all families, and the seconds left for the last fits."""
+    """Run the search; returns it and the seconds left for the final fits."""
     kinds = {column.name: column.kind for column in data.columns}
     search = Search.over(
         data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds, roles[sample]
@@ -221,14 +221,14 @@ def _search(
 
 
 def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
-    """The time to keep for the report."""
+    """The seconds to reserve for the report."""
     needs = REPORT_SECONDS + (0.0 if best is None else REPORT_FITS * best.cost(min(train, REPORT_ROWS)))
     least, most = REPORT_SHARES
     return float(np.clip(needs, least * seconds, most * seconds))
 
 
 def after_search(best: Trial | None, train: int, rows: int, seconds: float, members: int = 1) -> float:
-    """The time to keep for the last fits, of the best model so far (of so many like it), and for the report."""
+    """The seconds to reserve for the final fits (of models like the best so far) and for the report."""
     fits = 0.0 if best is None else members * (best.cost(train) + best.cost(rows))
     return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
 
@@ -238,7 +238,7 @@ def last_fits(
 ) -> tuple[Any, np.ndarray, Any]:  # fmt: skip
     """The model that is scored on held-out rows (None if there are none) with its rows, and the one fitted to all rows.
 
-    If time is short the first makes do with fewer rows: its score is then that of a slightly worse model.
+    If time is short the first is fitted to fewer rows, and its score is then that of a slightly worse model.
     """
     every = np.arange(len(refit.y))
     if not len(test):
@@ -271,14 +271,14 @@ def _sample(y: np.ndarray, train: np.ndarray, task: str, request: Request) -> np
         return train
     drawn = np.random.default_rng(request.seed + 2).permutation(train)[:limit]
     if task in ("binary", "multiclass") and len(np.unique(y[drawn])) < len(np.unique(y[train])):
-        # A class that the draw missed is kept with what there is of it, up to ten rows.
+        # Add up to ten rows of every class that is missing from the sample.
         missing = np.setdiff1d(np.unique(y[train]), np.unique(y[drawn]))
         drawn = np.concatenate([drawn, *(train[y[train] == c][:10] for c in missing)])
     return np.sort(drawn)
 
 
 def make_card(request: Request, data: TableProfile, evidence: Evidence, final: Any) -> dict[str, Any]:
-    """The card saved with the model: its inputs, its target, its scores."""
+    """The metadata saved with the model: its inputs, its target, its scores."""
 
     def clean(value: Any) -> Any:
         return None if isinstance(value, float) and not np.isfinite(value) else value

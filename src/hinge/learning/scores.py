@@ -1,4 +1,4 @@
-"""How models are scored on a table: one measure per task, and the figures shown beside it."""
+"""Scores of models on a table: one loss per task, and the metrics reported beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from hinge.errors import USAGE, UserError, argument
 from hinge.select.measure import Measure, absolute, brier, log_loss, mistake, poisson_deviance, squared
 
-# By task, the metrics that models may be chosen by: the first is the default. Each is a mean loss: less is better.
+# The metrics of each task that models may be chosen by; the first is the default. Each is a mean loss: lower is better.
 METRICS = {
     "binary": ("log_loss", "brier", "accuracy", "balanced_accuracy", "auc"),
     "multiclass": ("log_loss", "brier", "accuracy", "balanced_accuracy"),
@@ -32,7 +32,7 @@ ALSO = {
 
 
 def metric_name(metric: str | None, task: str | None = None) -> str | None:
-    """The name of a metric as :data:`METRICS` has it, or a UserError; the default of the task for None."""
+    """The name of a metric as in :data:`METRICS`, the default of the task for None; raises a UserError for unknown names."""
     known = sorted({name for names in METRICS.values() for name in names}) if task is None else METRICS[task]
     if metric is None:
         return None if task is None else METRICS[task][0]
@@ -45,7 +45,7 @@ def metric_name(metric: str | None, task: str | None = None) -> str | None:
 
 
 def positive_class(label: str | None, classes: np.ndarray | None) -> int:
-    """The number of the class that counts as positive, of two: the last in their order unless it is named."""
+    """The index of the positive one of two classes: the named one, or by default the last."""
     if label is None:
         return 1
     if classes is None or len(classes) != 2:
@@ -59,7 +59,7 @@ def positive_class(label: str | None, classes: np.ndarray | None) -> int:
 
 
 def balanced_mistake(y: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """Mistakes, each class weighted alike: their mean is the mean over classes of their error rates."""
+    """0–1 losses weighted so that their mean is the balanced error rate, the mean over classes of the error rates."""
     counts = np.bincount(y)
     return mistake(y, s) * len(y) / (np.count_nonzero(counts) * counts[y])
 
@@ -111,12 +111,12 @@ def constant_losses(measure: Measure, y: np.ndarray, constant: np.ndarray) -> np
 
 
 def explained(loss: np.ndarray, trivial: np.ndarray) -> float:
-    """The share of the trivial loss that is gone: R² for real targets, D² otherwise."""
+    """The share of the constant's loss that the model removes: R² for real targets, D² otherwise."""
     return float(1 - np.mean(loss) / np.mean(trivial)) if np.mean(trivial) > 0 else 0.0
 
 
 def details(y: np.ndarray, prediction: np.ndarray, task: str, positive: int = 1) -> dict[str, float]:
-    """The figures shown beside the loss; ``positive`` is the class that average precision is of."""
+    """The metrics reported beside the loss; ``positive`` is the class that average precision is computed for."""
     from sklearn import metrics
 
     if task in ("binary", "multiclass"):

@@ -1,4 +1,4 @@
-"""The search: every family on the same folds, within a budget of time, and the choice among them."""
+"""The search: cross-validate every family on the same folds within a time budget, and choose among them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from hinge.select.estimate import Estimate, mean_of
 from hinge.select.measure import Measure
 from hinge.tables.conversion import to_column
 
-# No setting may use up more than this share of the time: the next ones want their turn.
+# The largest share of the time that one setting may use, so that time remains for the others.
 LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
-AT_LEAST = 0.3  # of the time, for something better than a constant
+AT_LEAST = 0.3  # share of the time that the search gets while it has nothing better than a constant
 ONE_FOLD = 4
 TIMED_ROWS = 1000
-STOPPED_EARLY = 0.8  # of the rounds of the others
+STOPPED_EARLY = 0.8  # a fold with less than this share of the median rounds is fitted again
 MIN_SEARCH_ROWS, MAX_SEARCH_ROWS = 5_000, 50_000
-FEW_ROWS = 2000  # up to here slow families are quick, and need not wait; linear ones take no time at all
-LINEAR = 2  # the rank of linear models, and of nothing richer
+FEW_ROWS = 2000  # up to here slow families are quick and need not wait, and all settings of linear ones come early
+LINEAR = 2  # the highest rank of linear models; richer families have higher ranks
 LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
-WORTH_VARYING, MOST_FAILURES = 2.0, 6  # standard errors behind the best; settings in a row that were no better
-HOPELESS = 3.0  # standard errors behind on the first fold
+WORTH_VARYING = 2.0  # families within so many standard errors of the best are varied
+MOST_FAILURES = 6  # variation of a family ends after so many settings in a row without an improvement
+HOPELESS = 3.0  # a setting this many standard errors behind on the first fold is dropped
 ABOUT_AS_GOOD = 0.002  # a simpler model may be worse by this share of the score
 
 
@@ -52,12 +53,12 @@ class Search:
     folds: list[Fold]
     results: list[Trial] = field(default_factory=list)
     mean: float = 1.0
-    weight: np.ndarray | None = None  # of every row, in fits and scores
-    metric: str | None = None  # what models are chosen by; that of the task for None
+    weight: np.ndarray | None = None  # sample weights, in fits and scores
+    metric: str | None = None  # the metric of the choice; the task's default for None
     simple: bool = True
     _counted: dict[Any, CountedTexts] = field(default_factory=dict)
     _count_seconds: dict[str, float] = field(default_factory=dict)  # per row, by encoding
-    too_slow: dict[str, str] = field(default_factory=dict)  # by family: why there was not even that
+    too_slow: dict[str, str] = field(default_factory=dict)  # by family: why even the fit to few rows failed
     looks: dict[str, tuple[int, Estimate]] = field(
         default_factory=dict
     )  # by family: rows, and the score after a fit to them
@@ -68,7 +69,7 @@ class Search:
         cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0,
         roles: Roles | None = None,
     ) -> Search:  # fmt: skip
-        """Folds for these rows: ten for few rows, three for many (by the time there is)."""
+        """Split these rows into folds: ten for few rows, down to three for many rows or little time."""
         n = len(y)
         k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
         roles = roles or Roles()
@@ -95,14 +96,14 @@ class Search:
         return loss if self.weight is None else loss * self.weight[rows]
 
     def weight_of(self, rows: np.ndarray) -> dict[str, Any]:
-        """The argument of a fit that gives the weights of these rows."""
+        """The keyword argument of a fit with the weights of these rows."""
         return {} if self.weight is None else {"sample_weight": self.weight[rows]}
 
     def labels(self, y: np.ndarray) -> np.ndarray:
         return y if self.classes is None else self.classes[y.astype(np.int64)]
 
     def prepare(self, fold: Fold, encode: str) -> tuple[Any, Any, Any, float]:
-        """The preparation learned on the training rows of a fold, both parts of the table, seconds per row."""
+        """The preparation fitted to the training rows of a fold, both parts of the table transformed, and the seconds per row."""
         if encode not in fold.prepared:
             prep = preparation(encode, self.kinds)
             began = time.perf_counter()
@@ -123,7 +124,7 @@ class Search:
         return fold.prepared[encode]
 
     def counted(self, prep: Any) -> dict[Any, CountedTexts]:
-        """The terms of the columns of text, counted once."""
+        """The term counts of the text columns, computed once."""
         for name in self.texts:
             for plan in prep.text_plans():
                 key = (name, plan.analyzer, plan.ngrams)
@@ -140,10 +141,10 @@ class Search:
     def run(
         self, families: list[Family], seconds: float, watch: Callable[[list[Trial]], None] = lambda results: None
     ) -> list[Trial]:
-        """Try the first setting of every family, then the others of those that are in reach of the best.
+        """Try the first setting of every family, then the other settings of the families close to the best.
 
-        ``seconds`` are for the search and whatever comes after it, which is given by ``afterwards``: the better what was
-        found, the more exactly that is known.
+        ``seconds`` is the budget of the search and of the fits after it. ``afterwards`` estimates the latter from the best trial
+        so far.
         """
         began = time.perf_counter()
         if len(self.y) > FEW_ROWS:
@@ -161,7 +162,7 @@ class Search:
             turns += [*ahead, *more, *(pair for pair in slow if pair not in ahead)]
         for family, setting in turns:
             self._try(family, setting, began, self._until(began, seconds), watch)
-        # The most promising family first: its other settings are worth the most.
+        # The best family first: its other settings are the most likely to improve on the best.
         order = {f.name: self._distance(f) for f in families}
         for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
             if order[family.name] < 4.0 or family.rank <= LINEAR:
@@ -170,7 +171,7 @@ class Search:
         return self.results
 
     def _look(self, family: Family, seconds: float) -> None:
-        """One fit of a family to few rows, to fewer if that takes long, so that there is something to report of every family."""
+        """Fit a family to few rows (to fewer if that takes long), so that every family has a score to report."""
         rows = int(np.clip(LOOK_ROWS_PER_SECOND * seconds, *LOOK_ROWS))
         for share, n in ((LOOK_SHARE, rows), (2 * LOOK_SHARE, rows // 5)):
             try:
@@ -180,10 +181,10 @@ class Search:
             except OutOfTime:
                 self.too_slow[family.name] = f"a fit to {n} rows takes more than {share * seconds:.2g} s"
             except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError):
-                return  # the folds will show whether it fails
+                return  # cross-validation will report the failure
 
     def _rough(self, family: Family, n: int) -> tuple[int, Estimate]:
-        """The score of a family fitted to n rows of the first fold, on as many others."""
+        """The score of a family fitted to n training rows of the first fold, on n held-out rows."""
         rng, fold = np.random.default_rng(self.seed), self.folds[0]
         part = Fold(np.sort(rng.permutation(fold.train)[:n]), np.sort(rng.permutation(fold.test)[:n]))
         setting = family.settings[0]
@@ -193,17 +194,17 @@ class Search:
         return len(part.train), self.measure.estimate(self.losses(part.test, self.measure.output(model, Z)))
 
     def _promising(self, family: Family) -> bool:
-        """True if a family was about the best after the fits to few rows."""
+        """True if a family was close to the best after the fits to few rows."""
         if family.name not in self.looks:
             return False
         own = self.looks[family.name][1]
         return own.value <= min(score.value for _, score in self.looks.values()) + 0.5 * own.standard_error
 
     def _vary(self, families: list[Family], began: float, seconds: float, watch: Any) -> None:
-        """Further settings of the families in reach of the best, near the best of each, as long as there is time.
+        """Vary the best settings of the families that are close to the best, while there is time.
 
-        The family whose last settings failed least has its turn, between equals the better one; a family is left when several
-        settings in a row were no better.
+        The next family is the one with the fewest failures in a row; ties go to the lower loss. A family is abandoned after
+        several settings in a row without an improvement.
         """
         if self.simple:
             return
@@ -228,14 +229,14 @@ class Search:
             failures[family.name] = 0 if better else failures[family.name] + 1
 
     def _worth(self, family: Family, left: float) -> bool:
-        """True if a family is in reach of the best and one more setting of it fits the time."""
+        """True if a family is close to the best and there is time for one more of its settings."""
         best = self.best(family.name)
         if best is None or self._distance(family) > WORTH_VARYING:
             return False
         return len(self.folds) * best.fit_seconds < left
 
     def _until(self, began: float, seconds: float) -> float:
-        """When the search has to end, in seconds from its beginning; later as long as it has found nothing."""
+        """The time at which the search has to end, in seconds from its start; later while nothing beats the constant."""
         end = seconds - self.afterwards(self.best())
         nothing = sum(r.state == "done" for r in self.results) < 2
         return max(end, time.perf_counter() - began + AT_LEAST * seconds) if nothing else end
@@ -254,9 +255,9 @@ class Search:
         return min(done, key=lambda r: float(np.mean(r.loss)), default=None)  # type: ignore[arg-type]
 
     def leave_out_slow(self, rows: int, seconds: float) -> None:
-        """Take from the choice what cannot be fitted to so many rows in this time (boosting does with fewer rounds).
+        """Exclude trials that cannot be fitted to so many rows in this time (boosting can: it reduces its rounds).
 
-        Not the last that learns anything: a model that is late is worth more than a constant.
+        The last trial that is better than a constant stays, since a late model is worth more than a constant.
         """
         done = [r for r in self.results[1:] if r.state == "done"]
         slow = [r for r in done if r.rounds is None and r.cost(rows) > seconds]
@@ -266,9 +267,9 @@ class Search:
             result.state, result.why = "no time", f"a fit to all rows would take about {result.cost(rows):.0f} s"
 
     def optimism(self) -> float:
-        """How much too small the least mean loss of single models is, for being the least of many.
+        """The optimism of the least mean loss of single models, which comes from selecting the minimum of many.
 
-        The loss of the choice itself is free of that: each fold is scored by the model that is best on the others.
+        The unbiased loss is cross-validated: each fold is scored by the model that is best on the other folds.
         """
         losses = np.array([r.loss for r in self.results if r.state == "done" and not r.members])
         crossed = np.empty(losses.shape[1])
@@ -288,7 +289,7 @@ class Search:
         choices, optimism = [r for name in names if (r := self.best(name)) is not None], 0.0
         if (
             not self.simple
-        ):  # a simpler model must also be about as good: standard errors are large where losses are heavy-tailed
+        ):  # heavy-tailed losses have large standard errors, so the one-standard-error rule alone is too lenient
             power = 2.0 if self.measure.root else 1.0
             optimism = self.optimism() if any(r.members for r in choices) else 0.0
             means = [float(np.mean(r.loss)) + (0.0 if r.members else optimism) for r in choices]  # type: ignore[arg-type]
@@ -299,7 +300,7 @@ class Search:
         return choices[choose_candidate(losses, [r.family.rank for r in choices], paired=True).simplest]
 
     def _too_late(self, family: Family) -> bool:
-        """True if a family had its turn and none of its settings came to an end in its time."""
+        """True if a family was tried and none of its settings finished in time."""
         own = [r.state for r in self.results if r.family.name == family.name]
         return "done" not in own and any(state in ("no time", "rough") for state in own)
 
@@ -328,7 +329,7 @@ class Search:
         watch(self.results)
 
     def finish(self, result: Trial) -> None:
-        """The score of a trial that has its losses."""
+        """Set the score of a trial from its losses."""
         trivial = self.results[0]
         if result.state == "done" and result.loss is not None and trivial.loss is not None:
             result.score = self.measure.estimate(result.loss)
@@ -342,7 +343,7 @@ class Search:
         for k, fold in enumerate(self.folds):
             left = seconds - (time.perf_counter() - began)
             share = LARGEST_SHARE.get(result.family.name, SHARE) * seconds
-            # One fold alone may have met a busy moment: it is no reason to give up unless it was far too slow.
+            # The machine may have been busy during one fold: give up only if that fold was far too slow.
             room = min(left, max(share - fit_time, 0)) * (ONE_FOLD if k == 1 else 1)
             if left <= 0 or (k and quickest * (len(self.folds) - k) > room):
                 result.state = "no time"
@@ -371,13 +372,13 @@ class Search:
         result.loss, result.predictions, result.state = loss, predictions, "done"
         result.train_rows = len(fold.train)
         result.fit_seconds = fit_time / len(self.folds)
-        result.prepare_seconds = 2 * prep_time * len(fold.train)  # it is learned, and then done
+        result.prepare_seconds = 2 * prep_time * len(fold.train)  # once to fit the preparation, once to transform
         result.predict_micros = self._micros(prep, model, fold)
         result.certificate = certificate_of(model)
         result.size = size_of(model)
 
     def _hopeless(self, result: Trial, fold: Fold, model: Any, Z: Any) -> bool:
-        """True for a further setting of a family that is clearly worse on its first fold than the family's best."""
+        """True if a further setting is clearly worse on the first fold than the best setting of its family."""
         best = self.best(result.family.name)
         if best is None or best.loss is None:
             return False
@@ -386,10 +387,10 @@ class Search:
         return behind.value > HOPELESS * behind.standard_error and behind.value > 0.02 * float(np.mean(best.loss))
 
     def _go_on(self, result: Trial, models: list[Any], end: float) -> None:
-        """Fit models that stopped long before the others again, to as many rounds, if there is time until ``end``.
+        """Refit models that stopped much earlier than those of the other folds, to the median rounds, if there is time until ``end``.
 
-        Where a model stops is decided by few rows; were that its last word, every fold would choose its own rounds by the
-        rows that score it.
+        Early stopping depends on few rows. Without the refit every fold would choose its number of rounds on the rows that
+        score it.
         """
         rounds = int(np.median([model.n_iter_ for model in models]))
         for k, fold in enumerate(self.folds):
@@ -405,14 +406,14 @@ class Search:
                     return
 
     def _micros(self, prep: Any, model: Any, fold: Fold) -> float:
-        """Microseconds to predict a row, preparation included, among many."""
+        """Microseconds to predict one row of many, preparation included."""
         rows = self.frame[np.resize(fold.test, max(len(fold.test), TIMED_ROWS))]
         start = time.perf_counter()
         self.measure.output(model, prep.transform(rows))
         return 1e6 * (time.perf_counter() - start) / rows.height
 
     def _watch(self, fold: Fold, Z: Any) -> dict[str, Any]:
-        """The rows that decide when boosting stops: those of the fold, but for classes that its training rows lack."""
+        """The validation rows of early stopping: the test rows of the fold, except classes that are not in its training rows."""
         y = self.y[fold.test]
         known = np.arange(len(y)) if self.classes is None else np.flatnonzero(np.isin(y, self.y[fold.train]))
         weight = {} if self.weight is None else {"sample_weight_val": self.weight[fold.test][known]}

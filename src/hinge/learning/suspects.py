@@ -1,8 +1,8 @@
-"""Columns that may not be known when a prediction is needed, and splits that flatter: each with the score without it.
+"""Checks for target leaks and for optimistic splits.
 
-All checks are fits of one quick model, boosted trees, to the same few thousand rows: with all columns, without some, with one
-alone, and divided at random, by groups or by time. E is the share of the constant's loss that the model removes on rows it was
-not fitted to.
+Every check fits one quick model, boosted trees, to the same few thousand rows: with all columns, without some, with one alone;
+and with random splits, splits by groups or splits by time. A model explains the share of the constant's loss that it removes on
+held-out rows.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from hinge.tables.notes import Note
 from hinge.tables.profile import TableProfile
 
 ROWS, ROUNDS = 6000, 60
-MOST = 6  # columns that are examined
-ALONE = 0.9  # of what all columns explain, by one alone
-NAMED = 0.3  # … where its name is that of something known afterwards
-ENOUGH = 0.1  # what all columns must explain for a check to mean anything
-MUCH = 0.4  # what the other columns explain less
-LITTLE = 0.05  # … where its name is that of something known afterwards
-FLATTERED = 0.25  # of what a random split shows, lost with a split by groups or time
+MOST = 6  # the largest number of columns that are checked
+# A column is suspect if it alone explains at least ALONE of what all columns explain, and the others explain less by at least
+# MUCH. Columns whose names match AFTERWARDS have the lower thresholds NAMED and LITTLE. All are shares of what all explain.
+ALONE, NAMED = 0.9, 0.3
+MUCH, LITTLE = 0.4, 0.05
+ENOUGH = 0.1  # there are no checks if all columns together explain less than this
+FLATTERED = 0.25  # a split by groups or time must explain less than a random split by this share to be reported
 AFTERWARDS = re.compile(
     r"(^|[\W_])(actual|final|outcome|result|resolved|resolution|settled|settlement|paid|payout|payment|refund\w*|closed?|"
     r"closing|clos\w*_?date|ended|end_?(date|time)|finish\w*|completed?|completion|discharge\w*|duration|elapsed|delay|"
@@ -43,7 +43,7 @@ AFTERWARDS = re.compile(
 
 @dataclass
 class Quick:
-    """One quick model on some rows of a table."""
+    """A quick model of some columns and rows of a table."""
 
     data: TableProfile
     seed: int
@@ -82,7 +82,7 @@ class Quick:
 
 
 def suspicious(request: Request, data: TableProfile, roles: Roles, strongest: list[str], seconds: float) -> list[Note]:
-    """Notes on columns that may be leaks and on splits that flatter; ``strongest`` are the columns by importance."""
+    """Notes on possible leaks and on optimistic splits; ``strongest`` are the columns by importance."""
     rng = np.random.default_rng(request.seed + 7)
     quick = Quick(data, request.seed, time.perf_counter() + seconds)
     names = [c.name for c in data.columns if c.kind != "text"]
@@ -93,8 +93,8 @@ def suspicious(request: Request, data: TableProfile, roles: Roles, strongest: li
     train, test = rows[fold != held], rows[fold == held]
     if not names or len(test) < 20:
         return []
-    whole = quick.explained(names, train, test)
-    if whole < ENOUGH:
+    full = quick.explained(names, train, test)
+    if full < ENOUGH:
         return []
     notes = []
     named = [name for name in names if AFTERWARDS.search(_parts(name))]
@@ -104,25 +104,25 @@ def suspicious(request: Request, data: TableProfile, roles: Roles, strongest: li
             break
         others = [other for other in names if other != name]
         alone = quick.explained([name], train, test)
-        if alone < (NAMED if name in named else ALONE) * whole:
+        if alone < (NAMED if name in named else ALONE) * full:
             continue
         without = quick.explained(others, train, test) if others else 0.0
-        if without <= whole - (LITTLE if name in named else MUCH) * whole:
+        if without <= full - (LITTLE if name in named else MUCH) * full:
             why = "its name is that of something known afterwards, and " if name in named else ""
             notes.append(Note("D20", name, (
-                f"{name}: {why}it alone explains {_percent(alone)} of {data.target} (all columns together {_percent(whole)}); "
+                f"{name}: {why}it alone explains {_percent(alone)} of {data.target} (all columns together {_percent(full)}); "
                 f"without it the others explain {_percent(without)}. Is it known when a prediction is needed? If not, use "
                 f"{argument('drop', name)}"
             )))  # fmt: skip
-    if not notes and len(strongest) > 2 and whole > 0.8 and not quick.late:
-        notes += _pair(quick, names, strongest, whole, train, test)
+    if not notes and len(strongest) > 2 and full > 0.8 and not quick.late:
+        notes += _pair(quick, names, strongest, full, train, test)
     if not classify or len(np.unique(data.y)) >= 2:
-        notes += _splits(quick, request, roles, names, rows, fold, whole, rng)
+        notes += _splits(quick, request, roles, names, rows, fold, full, rng)
     return notes
 
 
 def _pair(
-    quick: Quick, names: list[str], strongest: list[str], whole: float, train: np.ndarray, test: np.ndarray
+    quick: Quick, names: list[str], strongest: list[str], full: float, train: np.ndarray, test: np.ndarray
 ) -> list[Note]:  # fmt: skip
     """Two columns that together explain nearly all, where the others explain little."""
     both = [name for name in strongest if name in names][:2]
@@ -130,20 +130,20 @@ def _pair(
     if len(both) < 2 or not others:
         return []
     together, without = quick.explained(both, train, test), quick.explained(others, train, test)
-    if together < 0.97 * whole or without > (1 - MUCH) * whole:
+    if together < 0.97 * full or without > (1 - MUCH) * full:
         return []
     text = (
-        f"{both[0]} and {both[1]} together explain {_percent(together)} of {quick.data.target} (all columns {_percent(whole)}); "
+        f"{both[0]} and {both[1]} together explain {_percent(together)} of {quick.data.target} (all columns {_percent(full)}); "
         f"without them the others explain {_percent(without)}. Are both known when a prediction is needed?"
     )
     return [Note("D20", both[0], text)]
 
 
 def _splits(
-    quick: Quick, request: Request, roles: Roles, names: list[str], rows: np.ndarray, fold: np.ndarray, whole: float,
+    quick: Quick, request: Request, roles: Roles, names: list[str], rows: np.ndarray, fold: np.ndarray, full: float,
     rng: np.random.Generator,
 ) -> list[Note]:  # fmt: skip
-    """Groups of like rows, and relations that change with time, which a random split hides."""
+    """Notes on groups of similar rows and on drift over time, which a random split hides."""
     data, notes = quick.data, []
     if request.group is not None or request.time_column is not None:
         return []
@@ -158,10 +158,10 @@ def _splits(
         if not others:
             continue
         apart = quick.explained(others, rows[part != 0], rows[part == 0])
-        if apart < (1 - FLATTERED) * whole:
+        if apart < (1 - FLATTERED) * full:
             text = (
-                f"{column.name}: rows of one {column.name} are alike. Where none is in both parts of a split the columns "
-                f"explain {_percent(apart)} of {data.target}, with a random split {_percent(whole)}. If new rows have new "
+                f"{column.name}: rows of one {column.name} are alike. With a split between values of it the columns "
+                f"explain {_percent(apart)} of {data.target}, with a random split {_percent(full)}. If new rows have new "
                 f"values of it, use {argument('group', column.name)}"
             )
             notes.append(Note("D21", column.name, text))
@@ -172,17 +172,17 @@ def _splits(
         rank = np.argsort(np.argsort(when[known], kind="stable"))
         late = rank >= 2 * len(rank) / 3
         later = quick.explained(names, rows[known][~late], rows[known][late])
-        if later < (1 - FLATTERED) * whole:
+        if later < (1 - FLATTERED) * full:
             text = (
                 f"{date}: models of earlier rows explain {_percent(later)} of {data.target} in later ones, with a random split "
-                f"{_percent(whole)}. If the model is to predict the future, use {argument('time_column', date)}"
+                f"{_percent(full)}. If the model is to predict the future, use {argument('time_column', date)}"
             )
             notes.append(Note("D22", date, text))
     return notes
 
 
 def _parts(name: str) -> str:
-    """camelCase as words: claimAmount gives claim_Amount."""
+    """Split camelCase into words: claimAmount gives claim_Amount."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
 
 

@@ -1,4 +1,4 @@
-"""Time: fits that end when theirs is up."""
+"""Time limits of fits."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ WEAK_REFERENCES = {weakref.__file__, _weakrefset.__file__}
 
 
 class OutOfTime(Exception):
-    """The time for something is up."""
+    """Raised by :func:`limit` when its time has passed."""
 
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
     """Raise :class:`OutOfTime` inside the block when the seconds have passed.
 
-    By an alarm of the system, which every fit notices as it notices Ctrl-C. Where there is none (Windows, threads other
-    than the main one) the block runs to its end.
+    The limit is a SIGALRM, which interrupts a fit like Ctrl-C. Without signals (Windows, threads other than the main one)
+    the block runs to its end.
     """
-    ours = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    if not ours or not math.isfinite(seconds):
+    can_signal = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+    if not can_signal or not math.isfinite(seconds):
         yield
         return
 
-    def ring(_: int, frame: Any) -> None:
-        if _must_not_raise(frame):
+    def on_alarm(_: int, frame: Any) -> None:
+        if _must_not_raise(frame):  # try again later
             signal.setitimer(signal.ITIMER_REAL, 0.01)
             return
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, on_alarm)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
     try:
         yield

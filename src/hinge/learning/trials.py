@@ -11,7 +11,7 @@ from hinge.learning.candidates import Family, Setting
 from hinge.learning.roles import Roles
 from hinge.select.estimate import Estimate
 
-GROWTH = {"kernel": 2.0, "forest": 1.1}  # how the time of a fit grows with the rows: the power, where it is not 1
+GROWTH = {"kernel": 2.0, "forest": 1.1}  # the time of a fit grows as rows^p; p by family, 1 for the others
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Trial:
     explained: float = 0.0
     train_rows: int = 0
     fit_seconds: float = 0.0  # of one fold
-    prepare_seconds: float = 0.0  # of one fold's training rows, about
+    prepare_seconds: float = 0.0  # of one fold's training rows, estimated
     predict_micros: float = 0.0
     size: int = 0
     certificate: Any = None
@@ -44,7 +44,7 @@ class Trial:
         return self.setting.encode or self.family.encode
 
     def cost(self, rows: int) -> float:
-        """Seconds that a fit to so many rows will take, by what the folds took."""
+        """Seconds that a fit to so many rows will take, extrapolated from the folds."""
         if self.members:
             return sum(trial.cost(rows) for trial, _ in self.members)
         more = rows / max(self.train_rows, 1)
@@ -61,7 +61,7 @@ class Fold:
 
 
 def split(y: np.ndarray, task: str, k: int, seed: int, roles: Roles | None = None) -> list[Fold]:
-    """k folds, stratified for classes; whole groups, or stretches of time."""
+    """k folds: stratified for classes, by groups, or by intervals of time."""
     fold = (roles or Roles()).folds(y, k, task in ("binary", "multiclass"), seed)
     found = [Fold(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(k)]
     return [part for part in found if len(part.test) and len(part.train)]

@@ -1,4 +1,4 @@
-"""Words of free text: which ones predictions depend on, over many rows and in one row."""
+"""Words of free text that predictions depend on, over many rows and in one row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.select.estimate import mean_of
 from hinge.select.measure import Measure
 
 ROWS, TRIED, SHOWN = 2000, 20, 12
-LEAST_ROWS = 5  # that hold a word
+LEAST_ROWS = 5  # rows that must contain a word
 
 
 def without(series: Any, word: str) -> Any:
@@ -30,10 +30,10 @@ def without(series: Any, word: str) -> Any:
 def word_effects(
     model: Any, frame: Any, targets: np.ndarray, columns: list[str], measure: Measure, seconds: float = 10.0
 ) -> list[Effect]:
-    """The rise of the loss when a word is removed from the texts that hold it, per text, with 95 % intervals.
+    """The rise of the loss when a word is removed from the texts that contain it, per text, with 95 % intervals.
 
     The words tried are those on which the target depends most (χ², correlation); ``targets`` are coded. They are sorted by
-    the rise over all rows, that is per text times the number of texts.
+    the rise over all rows, which is the rise per text times the number of texts.
     """
     began = time.perf_counter()
     frame, targets = frame[:ROWS], targets[:ROWS]
@@ -59,7 +59,7 @@ def word_effects(
 
 
 def words_of_row(fitted: Any, frame: Any, row: int, column: str, most: int = 200) -> list[tuple[str, float]]:
-    """How much the explained number falls when each word of a text is removed; the largest change first."""
+    """The fall of the explained output when each word of a text is removed; the largest change first."""
     import polars as pl
 
     text = frame[column][row]

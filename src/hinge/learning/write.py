@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.errors import UserError
-from hinge.files import write_whole
+from hinge.files import write_atomically
 from hinge.learning.intervals import interval, label_sets
 from hinge.learning.result import LATE_NOTES, Learned
 from hinge.tables.number_formats import format_number
@@ -16,7 +16,7 @@ from hinge.tables.spreadsheet import harmless
 
 
 def default_folder(file: Path) -> Path:
-    """A folder named after a file, in the current one."""
+    """A folder in the current directory, named after a file."""
     stem = file.name
     while Path(stem).suffix:
         stem = Path(stem).stem
@@ -24,7 +24,7 @@ def default_folder(file: Path) -> Path:
 
 
 def prediction_columns(prediction: np.ndarray, task: str, classes: list[str], target: str) -> dict[str, Any]:
-    """Predictions as columns of a table."""
+    """The predictions, as columns of a table."""
     if task not in ("binary", "multiclass"):
         return {f"predicted {target}": prediction}
     guess = np.asarray(classes)[np.argmax(prediction, axis=1)]
@@ -33,7 +33,7 @@ def prediction_columns(prediction: np.ndarray, task: str, classes: list[str], ta
 
 
 def interval_columns(prediction: np.ndarray, card: dict[str, Any], level: float) -> dict[str, Any]:
-    """Intervals or sets of predictions as columns of a table."""
+    """The prediction intervals or sets, as columns of a table."""
     target, share = card["target"], f"{100 * level:g} %"
     if card["classes"]:
         inside = label_sets(prediction, card, level)
@@ -44,7 +44,7 @@ def interval_columns(prediction: np.ndarray, card: dict[str, Any], level: float)
 
 
 def write(outcome: Learned, folder: Path) -> dict[str, Path]:
-    """Write the three files; each appears whole or not at all."""
+    """Write the three files, each atomically."""
     import polars as pl
 
     try:
@@ -55,7 +55,7 @@ def write(outcome: Learned, folder: Path) -> dict[str, Path]:
         rows = outcome.profile.rows[outcome.test] if len(outcome.test) else outcome.profile.rows
         truth = np.asarray(e.classes)[e.y.astype(np.int64)] if e.classes else e.y
         columns = {"row": rows, e.target: truth} | prediction_columns(e.prediction, e.task, e.classes, e.target)
-        write_whole(files["predictions.csv"], harmless(pl.DataFrame(columns)).write_csv().encode())
+        write_atomically(files["predictions.csv"], harmless(pl.DataFrame(columns)).write_csv().encode())
         outcome.report(files["report.html"], usage(files))
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error}).") from None
@@ -63,7 +63,7 @@ def write(outcome: Learned, folder: Path) -> dict[str, Path]:
 
 
 def usage(files: dict[str, Path]) -> dict[str, str]:
-    """Commands that use what was written."""
+    """Commands that use the written files."""
     model = files["model.hinge"]
     return {
         "predict": f"hinge predict {model} new.csv --out predicted.csv",
@@ -73,7 +73,7 @@ def usage(files: dict[str, Path]) -> dict[str, str]:
 
 
 def summary(outcome: Learned, files: dict[str, Path]) -> tuple[dict[str, Any], list[str]]:
-    """The last words, for machines and for people."""
+    """The summary of a run, as data for ``--json`` and as lines of text."""
     e = outcome.evidence
     card = outcome.model.card
     data = card | {"files": {name: str(path) for name, path in files.items()}, "seconds": e.seconds}

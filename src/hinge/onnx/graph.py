@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 ML = "ai.onnx.ml"
-OPSETS = {"": 18, ML: 5}  # 5: trees with double thresholds, double sums and sets of categories
+OPSETS = {"": 18, ML: 5}  # ML 5 has trees with double thresholds, double sums and sets of categories
 
 
 class Graph:

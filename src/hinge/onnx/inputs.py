@@ -1,4 +1,4 @@
-"""From raw columns to the matrix a model was trained on, in ONNX operations."""
+"""ONNX operations from raw columns to the matrix that a model was trained on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hinge.features.target_means import LevelMeans
 from hinge.onnx.graph import ML, Graph
 from hinge.tables.number_formats import FALSE, TRUE
 
-# The code of a missing category, one more than a tree can have. ONNX Runtime (1.31) merges questions about categories
-# that follow each other even where they send missing values to different sides.
+# The code of a missing category, one more than a tree can have. NaN cannot be used: ONNX Runtime (1.31) merges consecutive
+# category splits even if they send missing values to different sides.
 MISSING = 255
 
 
 def unprepared(prep: Any) -> str:
-    """Why the columns of a preparation cannot be prepared in ONNX, or ""."""
+    """The reason why the columns of a preparation cannot be encoded in ONNX, or ""."""
     for name, encoder in zip(prep.feature_names_in_, prep.encoders_):
         if not isinstance(encoder, Dropped | Number | Levels | LevelMeans | Truth):
             return (
@@ -76,7 +76,7 @@ def _truth(graph: Graph, text: str, encoder: Truth, absent: Any) -> str:
 
 
 def _level_means(graph: Graph, text: str, encoder: LevelMeans) -> str:
-    """The row of the table of means that a level has; the last one, of all rows, for levels not known."""
+    """The row of a level in the table of means; the last row, the overall mean, for unknown levels."""
     places = list(range(len(encoder.levels)))
     place = graph.node(
         "LabelEncoder",
@@ -101,7 +101,7 @@ def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.nd
     code = graph.node(
         "LabelEncoder", text, domain=ML, keys_strings=keys, values_int64s=codes, default_int64=other
     )  # fmt: skip
-    if encoder.codes:  # gaps have a code of their own rather than NaN: see MISSING
+    if encoder.codes:  # missing values get a code rather than NaN: see MISSING
         unknown = graph.node("Equal", code, graph.constant(np.array([[-1]])))
         return graph.node("Where", unknown, graph.constant(np.array([[float(MISSING)]])), graph.cast(code, np.float64))
     return graph.cast(graph.node("Equal", code, graph.constant(np.arange(len(encoder.labels))[None, :])), np.float64)

@@ -1,4 +1,4 @@
-"""The model itself: prepared matrix in, predictions out."""
+"""ONNX graphs of models, from the prepared matrix to predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def convert(model: Any, about: dict[str, str] | None = None) -> Any:
 
 
 def obstacle(model: Any) -> str:
-    """Why a fitted model cannot be exported, as far as its parts show; "" if they are all known."""
+    """The reason why a fitted model cannot be exported, judging by its parts alone; "" if all are supported."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
     if len(steps) > 2 or (len(steps) == 2 and not isinstance(steps[0], TablePrep)):
         return "only pipelines of TablePrep and a model can be exported to ONNX."
@@ -51,13 +51,13 @@ def obstacle(model: Any) -> str:
 
 
 def _core(model: Any) -> Any:
-    """The model itself, without what prepares its columns or scales its target."""
+    """The model itself, without the preparation of its columns and the scaling of its target."""
     last = getattr(model, "steps", [("", model)])[-1][1]
     return getattr(last, "regressor_", last)
 
 
 def _output(graph: Graph, model: Any, X: str | None = None) -> tuple[str, str]:
-    """What a model gives ("probabilities", "scores" or "prediction") and its values, rows × columns; X is its prepared input."""
+    """The kind of output of a model ("probabilities", "scores" or "prediction") and its values, rows × columns; X is prepared."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
     outer, core = steps[-1], _core(model)
     if len(steps) == 2:
@@ -74,7 +74,7 @@ def _output(graph: Graph, model: Any, X: str | None = None) -> tuple[str, str]:
 
 
 def _blend(graph: Graph, blend: Blend, prep: Any, X: str | None) -> tuple[str, str]:
-    """Σ_m α_m f_m(x), the members behind one preparation or each with its own."""
+    """Σ_m α_m f_m(x); the members share one preparation, or each has its own."""
     name, total = "", ""
     for member, weight in zip(blend.members_, blend.weights, strict=True):
         if len(getattr(member, "classes_", ())) != len(getattr(blend, "classes_", ())):
@@ -89,7 +89,7 @@ def _blend(graph: Graph, blend: Blend, prep: Any, X: str | None) -> tuple[str, s
 
 
 def _recode(core: Any, prep: Any) -> dict[int, np.ndarray]:
-    """Codes of the preparation → codes the trees know, by output."""
+    """By output: codes of the preparation ↦ codes of the trees."""
     coder: Any = getattr(core, "_coder", None)
     found = {}
     for k, j in enumerate(coder.columns if coder is not None else []):
@@ -169,7 +169,7 @@ def _expansion(graph: Graph, X: str, functions: list[Any]) -> str:
 
 
 def _values(graph: Graph, s: str, outer: Any, core: Any) -> tuple[str, str]:
-    """Scores as what a model gives: links, and the scale of the target."""
+    """The output of a model from its scores: the inverse link, and the scale of the target."""
     shares = hasattr(core, "trees_") and not hasattr(core, "baseline_")
     if hasattr(core, "classes_"):
         if not _sure(core):
@@ -231,7 +231,7 @@ def _probabilities(graph: Graph, s: str, core: Any) -> str:
 
 
 def _is_log_linear(core: Any) -> bool:
-    """Whether the mean is exp of the score; refuses other links than this one and the identity."""
+    """Whether the link is the logarithm; raises for links other than logarithm and identity."""
     loss = _loss(core)
     if isinstance(loss, Linked):
         if isinstance(loss.link, LogLink):

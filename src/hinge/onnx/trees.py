@@ -15,8 +15,8 @@ LEQ, MEMBER = 0, 6
 def tree_sums(graph: Graph, X: str, trees: Any, targets: int, columns: list[int] | None = None) -> str:
     """Σ_t tree_t(x) per target.
 
-    Additive trees give one number each, to the target t mod ``targets``. Trees whose leaves hold one number per class
-    are repeated once per class of ``columns``, for leaves of ONNX trees hold a single number.
+    Tree t of a boosting model adds to the target t mod ``targets``. Trees whose leaves hold one number per class are
+    repeated once per class of ``columns``, since leaves of ONNX trees hold a single number.
     """
     builder = _Builder(trees)
     for k, column in enumerate([0] if trees.additive else (columns or range(trees.outputs))):
@@ -45,7 +45,7 @@ class _Builder:
         self.leaf_weight: list[float] = []
 
     def add(self, t: int, column: int, target: int) -> None:
-        """Tree t; its leaves give column ``column`` of their values to a target."""
+        """Append tree t, whose leaves add column ``column`` of their values to a target."""
         trees = self.trees
         base = int(trees.start[t])
         at = trees.nodes(t)
@@ -54,7 +54,7 @@ class _Builder:
         inner = np.flatnonzero(feature >= 0)
         place = {int(i): len(self.feature) + k for k, i in enumerate(inner)}
         self.roots.append(len(self.feature))
-        if not len(inner):  # a single leaf: a question whose answers are the same
+        if not len(inner):  # a single leaf becomes a split with two equal leaves
             leaf = self._leaf(target, value[0])
             self._node(0, 0.0, LEQ, (leaf, 1), (leaf, 1), 0)
             return

@@ -1,1 +1,1 @@
-"""The report: one page, one file, that says what was learned and how far to trust it."""
+"""The report: one self-contained HTML page with the scores of a model and the evidence for them."""

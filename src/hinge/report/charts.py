@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn by hand: every mark carries a text that shows when it is pointed at."""
+"""Charts as SVG without a plotting library; every mark has a tooltip."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 @dataclass
 class Chart:
-    """Axes, and what is drawn on them.
+    """Axes with lines, points and bars.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Chart:
 
     def line(self, xs: Any, ys: Any, name: str = "", colour: int = 0, *, dots: bool = False, dash: bool = False,
              hover: Sequence[str] | None = None) -> None:  # fmt: skip
-        """A line through points; with texts for pointing at its dots."""
+        """A line through points, with optional tooltips."""
         points = [(self.at_x(x), self.at_y(y)) for x, y in zip(xs, ys)]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         self.marks.append(f'<path class="line s{colour}{" dash" if dash else ""}" d="{path}"/>')
@@ -113,7 +113,7 @@ class Chart:
         self.marks.append(f'<path class="band f{colour}" d="M{"L".join(up + down)}Z"/>')
 
     def points(self, xs: Any, ys: Any, colour: int = 0, hover: Sequence[str] | None = None, size: float = 2.6) -> None:
-        """Dots: see-through ones for crowds, solid ones if they are large."""
+        """Dots: small ones are translucent, large ones solid."""
         kind = "point" if size < 4 else "mark"
         for k, (x, y) in enumerate(zip(xs, ys)):
             text = f' data-t="{html.escape(hover[k])}"' if hover else ""
@@ -122,11 +122,11 @@ class Chart:
             )
 
     def whisker(self, x: float, low: float, high: float) -> None:
-        """An upright interval."""
+        """A vertical interval."""
         self.marks.append(f'<path class="whisker" d="M{self.at_x(x):.1f} {self.at_y(low):.1f}V{self.at_y(high):.1f}"/>')
 
     def bars(self, edges: Any, heights: Any, colour: int = 0, hover: Sequence[str] | None = None) -> None:
-        """Upright bars between edges."""
+        """Vertical bars between edges."""
         base = self.at_y(max(self.y[0], 0.0))
         for k, value in enumerate(heights):
             if not value:
@@ -139,7 +139,7 @@ class Chart:
             )
 
     def svg(self, title: str) -> str:
-        """The whole chart."""
+        """The chart as SVG."""
         parts = [*self._grid(), *self.marks]
         keys = ""
         if len(self.legend) > 1:
@@ -179,7 +179,7 @@ class Chart:
                     f'<text class="tick" x="{x:.1f}" y="{foot + 16}" text-anchor="middle">{format_number(value)}</text>'
                 )
         middle = (TOP + foot) / 2
-        if not slant:  # slanted names need the room; the title tells what they are
+        if not slant:  # slanted tick labels need the space of the axis label
             out.append(
                 f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{self.height - 7}" text-anchor="middle">'
                 f"{html.escape(self.labels[0])}</text>"
@@ -192,7 +192,7 @@ class Chart:
 
 
 def intervals(title: str, rows: Sequence[tuple[str, float, float, float]], unit: str, colour: int = 0) -> str:
-    """Lying bars from zero with an interval each: (name, value, low, high)."""
+    """Horizontal bars from zero with an interval each: (name, value, low, high)."""
     row, left, right = 25, 190, 64
     height = row * len(rows) + 34
     values = [v for r in rows for v in r[1:] if math.isfinite(v)] + [0.0]
@@ -200,7 +200,7 @@ def intervals(title: str, rows: Sequence[tuple[str, float, float, float]], unit:
     if high <= low:
         high = low + 1.0
     if low < 0:
-        low -= 0.03 * (high - low)  # room between an interval and the names
+        low -= 0.03 * (high - low)  # space between the intervals and the names
 
     def at(value: float) -> float:
         return left + (value - low) / (high - low) * (WIDTH - left - right)
@@ -242,7 +242,7 @@ def matrix(title: str, counts: np.ndarray, names: Sequence[str]) -> str:
     short = [n if len(n) < 14 else n[:12] + "…" for n in names]
     longest = max(map(len, short))
     turned = cell < 8 * longest
-    left, top = 120, 30 + (max(22, 5 * longest) if turned else 22)  # turned names stand below "predicted"
+    left, top = 120, 30 + (max(22, 5 * longest) if turned else 22)  # rotated names are below "predicted"
     width, height = left + cell * k + (max(20, 6 * longest - cell // 2) if turned else 20), top + cell * k + 12
     parts = [f'<text class="label" x="{left + cell * k / 2}" y="14" text-anchor="middle">predicted</text>',
              f'<text class="label" transform="translate(12 {top + cell * k / 2}) rotate(-90)" text-anchor="middle">'

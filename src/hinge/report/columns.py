@@ -1,4 +1,4 @@
-"""Columns one by one: how their values are spread, and how the target goes with them."""
+"""Charts of single columns: the distribution of the values, and the mean target by value."""
 
 from __future__ import annotations
 

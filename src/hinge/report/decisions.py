@@ -1,4 +1,4 @@
-"""What follows from scores of classes: figures by class, lift, scores by class, and the threshold that costs least."""
+"""Decisions from class probabilities: metrics by class, lift, distributions of scores, and the threshold of least cost."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def score_spread(e: Evidence) -> str:
         ]
         chart.band(middles, np.zeros_like(share), share, colour)
         chart.line(middles, share, f"truly {e.classes[c]}", colour, hover=hover)
-    return chart.svg("Scores of either class (the less they overlap, the better)")
+    return chart.svg("Scores by class (less overlap is better)")
 
 
 def lift(e: Evidence) -> str:
@@ -92,14 +92,16 @@ def steps(e: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Thresholds, highest first, with the hits and the false alarms of the rows at or above each."""
     p, hit = e.prediction[:, e.positive], e.y == e.positive
     order = np.argsort(-p, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, True))  # rows of equal score fall together
+    last = np.flatnonzero(
+        np.append(np.diff(p[order]) != 0, True)
+    )  # rows of equal score are on the same side of every threshold
     hits, alarms = np.cumsum(hit[order])[last], np.cumsum(~hit[order])[last]
     some = np.unique(np.linspace(0, len(last) - 1, MOST_STEPS).astype(int))
     return p[order][last][some], hits[some], alarms[some]
 
 
 def threshold_chooser(e: Evidence) -> str:
-    """Thresholds with what they find and miss, and the one that costs least, for costs that the reader gives."""
+    """A table of thresholds with their hits and errors, and the threshold of least cost for costs that the reader enters."""
     p, hit = e.prediction[:, e.positive], e.y == e.positive
     name = html.escape(e.classes[e.positive])
     rows = []

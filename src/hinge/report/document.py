@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def esc(value: Any) -> str:
 
 
 def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
-    """The whole page."""
+    """The page as HTML."""
     sections = [
         ("result", "Result", _result(e)),
-        ("says", "What the numbers say", _sentences(e)),
+        ("says", "Findings", _sentences(e)),
         ("errors", "How good it is", _errors(e)),
         ("matters", "What matters", _matters(e)),
         ("data", "The data", _data(e)),
         ("models", "The models", _models(e)),
         ("problem", "The problem", _problem(e)),
         ("proof", "The proof", _proof(e)),
-        ("again", "Do it again", _again(e, files or {})),
-        ("cures", "Causes and cures", _cures(e)),
+        ("again", "Reproduce it", _again(e, files or {})),
+        ("cures", "Causes and remedies", _cures(e)),
     ]
     shown = [(key, title, body) for key, title, body in sections if body]
     links = "".join(f'<a href="#{key}">{esc(title)}</a>' for key, title, _ in shown if title != "Result")
@@ -54,20 +54,20 @@ def document(e: Evidence, files: Mapping[str, str] | None = None) -> str:
 <body><main><header><div class="soft">hinge report</div><h1>Predicting {esc(e.target)}</h1>
 <p class="soft">{esc(TASKS[e.task])} Learned from {esc(e.source)}: {format_number(e.rows)} rows, {len(e.columns)} columns.</p>
 </header><nav>{links}</nav>{body}
-<footer>Made by hinge {esc(e.versions.get("hinge", ""))} in {e.seconds:.0f} s. This file is complete in itself and asks
-nothing of the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}{decisions.CHOOSER}</script></body></html>
+<footer>Made by hinge {esc(e.versions.get("hinge", ""))} in {e.seconds:.0f} s. This file is self-contained and loads
+nothing from the network.</footer></main><div id="tip" role="status"></div><script>{SCRIPT}{decisions.CHOOSER}</script></body></html>
 """
 
 
 def mathematics(text: str) -> str:
-    """A formula in plain text as HTML: a_b and a_{bc} are lowered, a^(…) is raised."""
+    """A formula in plain text as HTML: a_b and a_{bc} become subscripts, a^(…) a superscript."""
     out = html.escape(text)
     out = re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", out)
     return raised(re.sub(r"_(\w)", r"<sub>\1</sub>", out))
 
 
 def raised(out: str) -> str:
-    """HTML in which a^(…) is raised."""
+    """HTML in which a^(…) is a superscript."""
     while (start := out.find("^(")) >= 0:
         depth = 0
         for end in range(start + 1, len(out)):
@@ -105,9 +105,11 @@ def _code(code: str) -> str:
 
 
 def _sentences(e: Evidence) -> str:
-    remarks = [(code, f"{seen} {action}") for code, seen, action in e.sentences] + [(n.code, n.text) for n in e.notes]
+    remarks = [(code, f"{observation} {action}") for code, observation, action in e.sentences] + [
+        (n.code, n.text) for n in e.notes
+    ]
     found = "".join(f'<div class="say">{_code(code)}<span>{esc(text)}</span></div>' for code, text in remarks)
-    found = found or "Nothing about the data or the fit calls for a remark."
+    found = found or "There are no findings about the data or the fit."
     facts = "".join(f"<li>{raised(esc(fact))}</li>" for fact in e.facts)
     known = f'<div class="card"><h3>What was measured</h3><ul>{facts}</ul></div>' if facts else ""
     return f'<div class="card">{found}</div>{known}'
@@ -207,7 +209,7 @@ def _errors(e: Evidence) -> str:
     figures = f'<div class="tiles">{"".join(tiles)}</div>'
     if e.task == "binary":
         charts += [decisions.score_spread(e), decisions.lift(e)]
-    if e.classes:  # the matrix, and what it says of every class
+    if e.classes:  # the confusion matrix, and the metrics of every class
         place = 3 if e.task == "binary" else 0
         charts[place] += decisions.class_table(e)
     chooser = f'<div class="card">{decisions.threshold_chooser(e)}</div>' if e.task == "binary" else ""
@@ -228,8 +230,8 @@ def _matters(e: Evidence) -> str:
     more = ""
     if partials:
         more = (
-            "<h3>The mean prediction as one column changes</h3><p class='soft'>All other columns as they are; the band "
-            "holds the middle 80 % of rows. It shows what the model does, not what causes what.</p><div class='grid'>"
+            "<h3>The mean prediction as one column changes</h3><p class='soft'>All other columns keep their values; the band "
+            "contains the middle 80 % of rows. It describes the model, not causal effects.</p><div class='grid'>"
             + "".join(f'<div class="card">{c}</div>' for c in partials)
             + "</div>"
         )
@@ -242,14 +244,14 @@ def _matters(e: Evidence) -> str:
 
 def _proof(e: Evidence) -> str:
     text = e.certificate or (
-        "The objective of this family is not convex, so there is no proof that the optimum was reached; held-out scores "
-        f"are what speaks for it.{' The linear fits beside this do have one.' if e.convergence else ''}"
+        "The objective of this family is not convex, so there is no proof that the optimum was reached; the evidence "
+        f"for it is the held-out score.{' The linear fits in the chart have a proof.' if e.convergence else ''}"
     )
     chart = f'<div class="card">{pictures.convergence(e)}</div>' if e.convergence else ""
     return (
         f'<div class="grid"><div class="card"><h3>Certificate</h3><p>{esc(text)}</p><p class="soft">A certificate is '
         "computed from the objective and the weights alone, by code that no solver owns: a feasible point of the dual "
-        "problem gives a number the objective cannot get below.</p></div>"
+        "problem gives a lower bound of the objective.</p></div>"
         f"{chart}</div>"
     )
 
@@ -262,9 +264,9 @@ def _again(e: Evidence, files: Mapping[str, str]) -> str:
         facts.append(("data (SHA-256)", e.checksum[:16] + "…"))
     table = "".join(f"<tr><td>{esc(k)}</td><td class='wrap'>{esc(v)}</td></tr>" for k, v in facts)
     return (
-        f'<div class="grid"><div class="card"><h3>To do it again, and to use it</h3><pre>{esc(chr(10).join(lines))}</pre>'
-        "<p class='soft'>The same data, seed and versions give the same models; which of them are tried depends on the "
-        f"time there is.</p></div><div class='card scroll'><table><tbody>{table}</tbody></table></div></div>"
+        f'<div class="grid"><div class="card"><h3>Commands</h3><pre>{esc(chr(10).join(lines))}</pre>'
+        "<p class='soft'>The same data, seed and versions give the same models; which models are tried depends on the "
+        f"available time.</p></div><div class='card scroll'><table><tbody>{table}</tbody></table></div></div>"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of: plain data, so that a page can be drawn from it at any time."""
+"""The content of a report as plain data, from which the page can be made at any time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Effect:
-    """A measured size with an interval."""
+    """An estimate with an interval."""
 
     name: str
     value: float
@@ -51,7 +51,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Partial:
-    """The mean prediction as one column takes other values."""
+    """Partial dependence: the mean prediction as a function of one column."""
 
     column: str
     kind: str  # "number", "category", "date"
@@ -73,7 +73,7 @@ class WorstRow:
 
 @dataclass(frozen=True)
 class Explained:
-    """What moved the prediction of a row: (column, value, share), the largest first."""
+    """Shapley values of the prediction of a row: (column, value, share), the largest first."""
 
     row: int
     what: str
@@ -84,7 +84,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class ColumnPicture:
-    """The spread of a column (by ``edges`` of numbers or ``labels`` of levels) and the mean target in every part."""
+    """The histogram of a column (by ``edges`` of numbers or ``labels`` of levels) and the mean target in every bin."""
 
     name: str
     edges: list[float]
@@ -95,7 +95,7 @@ class ColumnPicture:
 
 @dataclass
 class Evidence:
-    """Everything that was seen."""
+    """All measurements that a report shows."""
 
     title: str
     source: str
@@ -112,7 +112,7 @@ class Evidence:
     formula: str
     objective: str
     reason: str
-    held_out: str  # how the rows that scored it were kept apart
+    held_out: str  # how the rows of the score were held out
     y: np.ndarray
     prediction: np.ndarray
     score: float
@@ -123,7 +123,7 @@ class Evidence:
     train_rows: int
     sample_rows: int
     target_values: np.ndarray
-    scored: str = "held out"  # what kind of rows the score is of, in two or three words
+    scored: str = "held out"  # the kind of rows that the score is computed on, in two or three words
     curve: Curve | None = None
     importances: list[Effect] = field(default_factory=list)
     words: list[Effect] = field(default_factory=list)
@@ -132,7 +132,7 @@ class Evidence:
     outputs: list[str] = field(default_factory=list)
     certificate: str = ""
     convergence: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    sentences: list[tuple[str, str, str]] = field(default_factory=list)  # code, what was seen, what to do
+    sentences: list[tuple[str, str, str]] = field(default_factory=list)  # code, observation, remedy
     facts: list[str] = field(default_factory=list)
     command: str = ""
     seed: int = 0
@@ -142,4 +142,4 @@ class Evidence:
     worst: list[WorstRow] = field(default_factory=list)
     explained_rows: list[Explained] = field(default_factory=list)
     pictures: list[ColumnPicture] = field(default_factory=list)
-    positive: int = 1  # which of two classes the curves and thresholds are of
+    positive: int = 1  # the class, of two, that curves and thresholds refer to

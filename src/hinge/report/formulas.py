@@ -1,4 +1,4 @@
-"""The fitted model in formulas, and the reason for its choice."""
+"""The formula and the objective of the fitted model, and the reason for its choice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOSS_WORDS = {
     "binary": "Logistic", "multiclass": "Softmax", "real": "Squared", "count": "Poisson",
 }  # fmt: skip
 SPACES = {
-    "baseline": "f(x) = b, one number for all",
+    "baseline": "f(x) = b, a constant",
     "linear": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns",
     "sparse": "f(x) = ⟨w, φ(x)⟩ + b, with φ the prepared columns and few w ≠ 0",
     "ensemble": "f(x) = Σ_m α_m f_m(x), with α_m ≥ 0 and Σ_m α_m = 1, each f_m fitted by itself",

@@ -1,4 +1,4 @@
-"""The first sentences of a report, for readers who decide and do not fit models."""
+"""The first sentences of a report, for readers who do not fit models themselves."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ DOUBTS = ("D15", "D20", "D21", "D22")  # notes that question the score itself
 
 
 def headline(e: Evidence) -> list[str]:
-    """How good the predictions are beside the best guess without any column, what they rest on, and what speaks against them."""
-    said = [_classes(e) if e.classes else _numbers(e)]
+    """The score beside that of the best constant, the most important columns, and reasons to doubt the score."""
+    sentences = [_classes(e) if e.classes else _numbers(e)]
     strong = [effect.name for effect in e.importances if effect.low > 0][:3]
     if strong:
-        said.append(f"It rests most on {_listed(strong)}.")
+        sentences.append(f"The model relies most on {_listed(strong)}.")
     doubts = [note for note in e.notes if note.code in DOUBTS]
     if any(note.code == "D15" for note in doubts):
-        said = ["The columns do not predict the target: no model that was tried is better than guessing without them."]
+        sentences = ["The columns do not predict the target: no model tried is better than a constant."]
     elif doubts:
         columns = list(dict.fromkeys(note.column for note in doubts if note.column))
-        said.append(f"Before it is used, read the notes on {_listed(columns)} below: the score may be too good.")
-    return said
+        sentences.append(
+            f"Read the notes on {_listed(columns)} below before you use the model: the score may be too good."
+        )
+    return sentences
 
 
 def _listed(names: list[str]) -> str:

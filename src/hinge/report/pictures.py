@@ -1,4 +1,4 @@
-"""The charts of a report, each from the evidence."""
+"""The charts of a report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_LINES = 6
 
 
 def target_chart(e: Evidence) -> str:
-    """How the target is spread."""
+    """The distribution of the target."""
     if e.classes:
         counts = np.bincount(e.target_values.astype(np.int64), minlength=len(e.classes))
         order = np.argsort(-counts)[:24]
@@ -25,8 +25,8 @@ def target_chart(e: Evidence) -> str:
         return intervals(f"Rows by {e.target}", rows, f"rows of {len(e.target_values)}")
     y = e.target_values
     low, high = np.quantile(y, [0.0, 0.995])
-    whole = bool(np.all(y == np.round(y))) and high - low <= 40
-    edges = np.arange(low - 0.5, high + 1.5) if whole else np.linspace(low, high if high > low else low + 1, 33)
+    integral = bool(np.all(y == np.round(y))) and high - low <= 40
+    edges = np.arange(low - 0.5, high + 1.5) if integral else np.linspace(low, high if high > low else low + 1, 33)
     counts, _ = np.histogram(y, edges)
     chart = Chart((edges[0], edges[-1]), (0, counts.max() * 1.05), (e.target, "rows"))
     hover = [f"{format_number(a)} to {format_number(b)}: {c} rows" for a, b, c in zip(edges, edges[1:], counts)]
@@ -57,7 +57,7 @@ def learning(e: Evidence) -> str:
 
 
 def convergence(e: Evidence) -> str:
-    """Objective above its proved bound, against time."""
+    """The gap between the objective and its proved bound, against time."""
     everything = [p for points in e.convergence.values() for p in points]
     times, gaps = [1e3 * t for t, _ in everything], [g for _, g in everything]
     chart = Chart(
@@ -69,14 +69,14 @@ def convergence(e: Evidence) -> str:
             [1e3 * t for t, _ in points], [g for _, g in points], name, k, dots=True,
             hover=[f"{name}, iteration {i + 1}: at most {g:.1e} above the optimum" for i, (_, g) in enumerate(points)],
         )  # fmt: skip
-    return chart.svg("How far from the optimum, and when")
+    return chart.svg("Distance from the optimum against time")
 
 
 # --- classes ---
 
 
 def confusion(e: Evidence) -> str:
-    """Truth against prediction."""
+    """The confusion matrix."""
     k = len(e.classes)
     guess = np.argmax(e.prediction, axis=1)
     counts = np.zeros((k, k), dtype=np.int64)
@@ -87,12 +87,12 @@ def confusion(e: Evidence) -> str:
 
 
 def _hits(e: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """1 for rows of the positive class, and its predicted probability."""
+    """Indicators of the positive class, and its predicted probabilities."""
     return (e.y == e.positive).astype(np.int64), e.prediction[:, e.positive]
 
 
 def roc(e: Evidence) -> str:
-    """True against false positives, with a bootstrap band for two classes."""
+    """The ROC curve, with a bootstrap band for two classes."""
     from sklearn.metrics import roc_auc_score, roc_curve
 
     chart = Chart((0, 1), (0, 1), ("false positive rate", "true positive rate"))
@@ -135,14 +135,14 @@ def precision_recall(e: Evidence) -> str:
 
 
 def calibration(e: Evidence) -> str:
-    """Predicted probabilities against what happened, with binomial intervals."""
+    """Observed frequencies against predicted probabilities, with binomial intervals."""
     binary = e.task == "binary"
     p = e.prediction[:, e.positive] if binary else e.prediction.max(axis=1)
     hit = e.y == e.positive if binary else np.argmax(e.prediction, axis=1) == e.y
     edges = np.unique(np.quantile(p, np.linspace(0, 1, min(11, max(3, len(p) // 30) + 1))))
     cell = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, max(len(edges) - 2, 0))
     what = f"“{e.classes[e.positive]}”" if binary else "its best guess"
-    chart = Chart((0, 1), (0, 1), (f"predicted probability of {what}", "share that came true"))
+    chart = Chart((0, 1), (0, 1), (f"predicted probability of {what}", "observed share"))
     chart.line([0, 1], [0, 1], "", 5, dash=True)
     xs, ys, hover = [], [], []
     for k in range(max(len(edges) - 1, 1)):
@@ -154,7 +154,7 @@ def calibration(e: Evidence) -> str:
         chart.whisker(mean, low, high)
         xs.append(mean)
         ys.append(share)
-        hover.append(f"predicted {mean:.2f}, came true {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
+        hover.append(f"predicted {mean:.2f}, observed {share:.2f} ({low:.2f} to {high:.2f}), {n} rows")
     chart.line(xs, ys, "", 0, dots=True, hover=hover)
     error = sum(abs(a - b) for a, b in zip(xs, ys)) / max(len(xs), 1)
     return chart.svg(f"Calibration (mean deviation {error:.3f})")
@@ -168,7 +168,7 @@ def wilson(share: float, n: int, z: float = Z95) -> tuple[float, float]:
 
 
 def shown_classes(e: Evidence) -> list[int]:
-    """The classes that have a line of their own, the most frequent first; each keeps its colour in every chart."""
+    """The classes that get a line, the most frequent first; each has the same colour in every chart."""
     counts = np.bincount(e.y.astype(np.int64), minlength=len(e.classes))
     return [int(c) for c in np.argsort(-counts)[:MAX_LINES] if 0 < counts[c] < len(e.y)]
 
@@ -249,7 +249,7 @@ def error_spread(e: Evidence) -> str:
 
 
 def error_curve(e: Evidence) -> str:
-    """The share of rows whose error is at most so large, beside that of a constant."""
+    """The distribution function of the absolute error, beside that of the best constant."""
     errors = {"the model": np.abs(e.y - e.prediction), "always the median": np.abs(e.y - np.median(e.target_values))}
     most = float(np.quantile(errors["always the median"], 0.95)) or 1.0
     grid = np.linspace(0, most, 81)
@@ -260,7 +260,7 @@ def error_curve(e: Evidence) -> str:
             f"{name}: {100 * s:.0f} % of rows are off by {format_number(x, 3)} at most" for x, s in zip(grid, shares)
         ]
         chart.line(grid, shares, name, colour, hover=hover)
-    return chart.svg("How often it is how far off")
+    return chart.svg("Distribution of absolute errors")
 
 
 def count_calibration(e: Evidence) -> str:
@@ -315,7 +315,7 @@ def partial(e: Evidence, p: Partial) -> str:
     band = len(shown) == 1
     low = float(p.low.min() if band else p.means[:, shown].min())
     high = float(p.high.max() if band else p.means[:, shown].max())
-    low, high = low - 0.04 * (high - low), high + 0.04 * (high - low)  # no mark on the axis
+    low, high = low - 0.04 * (high - low), high + 0.04 * (high - low)  # margins, so that no mark is on the axis
     what = (
         f"probability of {e.classes[1]}" if e.task == "binary" else "probability" if e.classes else f"mean {e.target}"
     )

@@ -1,4 +1,4 @@
-"""Single rows: those that were predicted worst, with their values, and what moved a few predictions."""
+"""Single rows: those with the largest losses, and the Shapley values of a few predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hinge.tables.number_formats import format_number
 
 
 def worst_rows(e: Evidence) -> str:
-    """The rows with the greatest losses."""
+    """The rows with the largest losses."""
     if not e.worst:
         return ""
     names = [name for name, _ in e.worst[0].values]
@@ -22,15 +22,15 @@ def worst_rows(e: Evidence) -> str:
         for r in e.worst
     )
     return (
-        "<div class='card'><h3>The rows that were predicted worst</h3><p class='soft'>Among the rows that scored the model. Wrong values, rare cases "
-        "and missing columns show here first. The columns that matter most are shown.</p><div class='scroll'><table><thead><tr>"
+        "<div class='card'><h3>The rows with the largest losses</h3><p class='soft'>Among the held-out rows. Look for wrong values, rare "
+        "cases and missing columns. The most important columns are shown.</p><div class='scroll'><table><thead><tr>"
         f"<th class='num'>row</th><th>true {html.escape(e.target)}</th><th>predicted</th>{head}</tr></thead><tbody>{body}</tbody>"
         "</table></div></div>"
     )
 
 
 def explained_rows(e: Evidence) -> str:
-    """What moved the predictions of a few rows away from the mean prediction."""
+    """The Shapley values of a few rows."""
     if not e.explained_rows:
         return ""
     cards = "".join(f'<div class="card">{_explained(row)}</div>' for row in e.explained_rows)

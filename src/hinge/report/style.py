@@ -1,4 +1,4 @@
-"""How the page looks, on screens wide and narrow, by day and by night, and on paper; and the little it does."""
+"""Style sheet and script of the page: for wide and narrow screens, light and dark mode, and print."""
 
 STYLE = """
 :root{--ink:#1d2433;--soft:#5c667a;--line:#e3e7ee;--page:#f6f7fa;--card:#fff;--mark:#eef3ff;

@@ -1,4 +1,4 @@
-"""Nested cross-validation: the score of tuning and fitting on data that neither saw."""
+"""Nested cross-validation: the held-out score of tuning and fitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.select.tune import tune
 
 @dataclass(frozen=True)
 class NestedResult:
-    """Scores of a tuned learner on outer folds that its tuning did not see.
+    """Scores of a tuned learner on outer folds that were held out from tuning.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ def nested_cv(
     learner: BaseEstimator, X: Any, y: Any, grid: Any = 30, *, outer: Any = 5, scoring: Any = None,
     sample_weight: Any = None, groups: Any = None, **options: Any,
 ) -> NestedResult:  # fmt: skip
-    """The score of *tuning and fitting* on new data: every outer fold scores a learner tuned on the others.
+    """The score of *tuning and fitting* on new data: every outer fold scores a learner that was tuned on the others.
 
-    The best score of :func:`tune` itself is too good, because the same folds choose and score.
+    The best score of :func:`tune` itself is optimistic, because the same folds select and score.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def nested_cv(
     for train, test in folds_of(outer, X, y, groups, learner):
         inner = None if weights is None else weights[train]
         found = tune(learner, _safe_indexing(X, train), y[train], grid, scoring=scoring, sample_weight=inner, **options)
-        weighted = {} if weights is None else {"sample_weight": weights[test]}
-        scores.append(float(scorer(found.model, _safe_indexing(X, test), y[test], **weighted)))
+        score_options = {} if weights is None else {"sample_weight": weights[test]}
+        scores.append(float(scorer(found.model, _safe_indexing(X, test), y[test], **score_options)))
         params.append(found.params)
     return NestedResult(np.array(scores), params)

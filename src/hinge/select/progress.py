@@ -10,7 +10,7 @@ from typing import Any
 
 import joblib
 
-from hinge.files import write_whole
+from hinge.files import write_atomically
 
 
 class Progress:
@@ -81,7 +81,7 @@ class Journal:
             return
         with self.lock:
             self.scores.setdefault(f"{share:.6g}/{fold}", {}).update({str(k): score for k, score in found.items()})
-            write_whole(self.path, json.dumps({"search": self.mark, "scores": self.scores}).encode())
+            write_atomically(self.path, json.dumps({"search": self.mark, "scores": self.scores}).encode())
 
 
 def fingerprint(*parts: Any) -> str:

@@ -1,4 +1,4 @@
-"""Grid search and successive halving: scores of candidates on folds, several folds at a time."""
+"""Grid search and successive halving: scores of candidates on folds, several folds in parallel."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hinge.select.progress import Journal, Progress
 from hinge.select.sharing import alike, run_shared, sharing_for
 from hinge.select.sharing_base import Fold
 
-SMALL_BYTES = 2**25  # every fold at work has its own copy of its rows
-FEWEST_ROWS = 30  # a rung of successive halving is trained on no fewer
+SMALL_BYTES = 2**25  # larger tables are not run in parallel, since every running fold copies its rows
+FEWEST_ROWS = 30  # the least training rows of a rung of successive halving
 
 
 def folds_of(cv: Any, X: Any, y: Any, groups: Any, learner: Any) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -39,7 +39,7 @@ def folds_of(cv: Any, X: Any, y: Any, groups: Any, learner: Any) -> list[tuple[n
 
 @dataclass
 class Search:
-    """The data, the candidates and how to score them."""
+    """The data, the candidates and the scorer."""
 
     learner: Any
     X: Any
@@ -82,7 +82,7 @@ class Search:
         if n_jobs is None and self.spreads():
             n_jobs = num_threads()
             parts = [[which[k] for k in group] for group in alike(self.learner, [self.candidates[k] for k in which])]
-        # Fits on folds are not held to their tolerance: only the final fit warns. Filters belong to the process: set
+        # Only the final fit warns if it misses its tolerance. Warning filters are global to the process, so they are set
         # here, before any thread starts.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -90,10 +90,10 @@ class Search:
         return scores
 
     def run_all(self, one: Callable[..., None], tasks: list[Any], n_jobs: int) -> None:
-        """Several at a time. After an error or Ctrl-C those under way end with the fit they are at.
+        """Run several folds in parallel. After an error or Ctrl-C the running folds stop at the end of their current fit.
 
-        They are waited for: a thread that is inside the core when the process ends would bring it down. No thread starts
-        work before the pool knows them all: it would not wait for one that Ctrl-C kept it from noting.
+        The pool waits for them, since a thread inside the core would crash a process that exits. No thread starts work before
+        all are registered with the pool, since it would not wait for one whose registration Ctrl-C interrupted.
         """
         if n_jobs == 1:
             for task in tasks:
@@ -114,20 +114,20 @@ class Search:
                 go.set()
 
     def spreads(self) -> bool:
-        """Whether fits are too small to use several threads each, so that several are better run at a time."""
+        """Whether fits are too small to use several threads each, so that folds should run in parallel."""
         if isinstance(self.learner, Pipeline) or not sharing_for(self.learner).serial:
             return False
         return getattr(self.X, "nbytes", SMALL_BYTES + 1) <= SMALL_BYTES
 
     def score_fold(self, which: list[int], train: np.ndarray, test: np.ndarray, share: float) -> Any:
-        """(candidate, score) on one fold, in the order they are found."""
+        """Yield (candidate, score) on one fold, in the order of the fits."""
         if share < 1.0:
             drawn = np.random.default_rng([self.seed, int(test[0])]).permutation(len(train))
             train = np.sort(train[drawn[: max(int(share * len(train)), min(FEWEST_ROWS, len(train)))]])
         X_test, y_test = _safe_indexing(self.X, test), self.y[test]
         options = {} if self.weights is None else {"sample_weight": self.weights[test]}
-        for k, model, X_seen in self._models(which, train, test, X_test):
-            yield k, float(self.scorer(model, X_seen, y_test, **options))
+        for k, model, X_scored in self._models(which, train, test, X_test):
+            yield k, float(self.scorer(model, X_scored, y_test, **options))
 
     def _models(self, which: list[int], train: np.ndarray, test: np.ndarray, X_test: Any) -> Any:
         y, weight = self.y[train], None if self.weights is None else self.weights[train]
@@ -137,7 +137,7 @@ class Search:
             for position, model in run_shared(self.learner, [self.candidates[k] for k in which], fold):
                 yield which[position], model, X_test
             return
-        # A pipeline: prepare once for all candidates that prepare alike, then share in the last step.
+        # A pipeline: fit the preparing steps once per setting of them, and share the work of the last step.
         last = self.learner.steps[-1][0]
         groups: dict[str, list[int]] = {}
         for k in which:
@@ -178,7 +178,7 @@ class Search:
         return scores, rows
 
     def leave_one_out(self) -> np.ndarray | None:
-        """Scores of left-out predictions from an exact shortcut; None where there is none."""
+        """Scores of leave-one-out predictions from an exact shortcut; None if there is none."""
         if isinstance(self.learner, Pipeline):
             return None
         sharing = sharing_for(self.learner)
@@ -190,7 +190,7 @@ class Search:
         predictions = sharing.leave_one_out(self.learner, self.candidates, fold)
         if predictions is None:
             return None
-        if self.own_score:  # R² of one example does not exist: squared errors, example by example
+        if self.own_score:  # R² is undefined for one example: use the squared error of each
             return -((self.y - predictions) ** 2)
         values = [[self.scorer(PrecomputedRegressor(p[[i]]), np.empty((1, 1)), self.y[[i]]) for i in range(len(p))]
                   for p in predictions]  # fmt: skip

@@ -1,7 +1,7 @@
-"""What fits of one learner on one fold have in common, computed once.
+"""Computations that the fits of one learner on one fold share.
 
-A way of sharing says which parameters it can vary in one pass (``varies``) and gives, for every value of them, an
-estimator that a scorer can judge: a fitted model, or predictions that are known already.
+A subclass of :class:`Sharing` declares the parameters it can vary in one pass (``varies``) and yields, for every value of them, an
+estimator for the scorer: a fitted model, or stored predictions.
 
     lasso, elastic net   one warm-started path over α
     ridge                one factorisation for all α; exact leave-one-out
@@ -37,7 +37,7 @@ from hinge.solvers.ridge_path import RidgePath
 
 
 class PenaltyPath(Sharing):
-    """Lasso and elastic net: all α along one warm-started path."""
+    """Lasso and elastic net: one warm-started path over all α."""
 
     varies = ("alpha",)
     serial = True
@@ -59,7 +59,7 @@ class PenaltyPath(Sharing):
 
 
 class RidgeFactor(Sharing):
-    """Ridge: all α, and all left-out predictions, from one factorisation."""
+    """Ridge: one factorisation for all α and all leave-one-out predictions."""
 
     varies = ("alpha",)
 
@@ -119,7 +119,7 @@ class BoostedRounds(Sharing):
 
 
 class WarmStarts(Sharing):
-    """Linear models with ``warm_start``: from strong to weak penalties, each fit begun at the last weights."""
+    """Linear models with ``warm_start``: from strong to weak penalties, each fit started at the last weights."""
 
     def __init__(self, name: str) -> None:
         self.varies = (name,)
@@ -137,7 +137,7 @@ class WarmStarts(Sharing):
 
 
 def sharing_for(learner: Any) -> Sharing:
-    """The way of sharing for a learner; :class:`Separately` if there is none."""
+    """The sharing of a learner; :class:`Separately` if there is none."""
     if isinstance(learner, (HistGradientBoostingClassifier, HistGradientBoostingRegressor)):
         return BoostedRounds()
     if type(learner) in (SVC, SVR):
@@ -156,7 +156,7 @@ def sharing_for(learner: Any) -> Sharing:
 
 
 def alike(learner: Any, values: Values) -> list[list[int]]:
-    """Candidates in groups that are fitted together: those that differ in what the learner's sharing varies only."""
+    """Groups of candidates that are fitted together, since they differ only in parameters that the sharing varies."""
     varies = sharing_for(learner).varies
     groups: dict[str, list[int]] = {}
     for k, value in enumerate(values):
@@ -166,7 +166,7 @@ def alike(learner: Any, values: Values) -> list[list[int]]:
 
 
 def run_shared(learner: Any, values: Values, fold: Fold) -> Iterator[tuple[int, Any]]:
-    """Estimators for all candidates on a fold, sharing what can be shared."""
+    """Yield the estimators of all candidates on a fold, with shared computations."""
     sharing = sharing_for(learner)
     for members in alike(learner, values):
         part = [values[k] for k in members]

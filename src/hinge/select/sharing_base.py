@@ -1,4 +1,4 @@
-"""A fold of rows, and a way of fitting the candidates of one learner on it together."""
+"""A fold of rows, and the base class of shared fits of the candidates of one learner on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRAM_BYTES = 1e9
 
 @dataclass
 class Fold:
-    """Training and test rows. ``full`` is all rows, where folds are rows of it; ``memory`` is common to all folds."""
+    """Training and test rows. ``full`` holds all rows, if folds are subsets of them; ``memory`` is shared by all folds."""
 
     X: Any
     y: np.ndarray
@@ -34,9 +34,9 @@ class Fold:
         return {} if self.weight is None else {"sample_weight": self.weight}
 
     def remember(self, key: Any, make: Any, across: bool = True) -> Any:
-        """The value of a key, made once: for all folds, or (``across=False``) for this one.
+        """The value of a key, computed once: for all folds, or (``across=False``) for this one.
 
-        Arrays are kept while they have no more than 1 GB together.
+        Arrays are cached up to a total of 1 GB.
         """
         store = self.memory if across else self.own
         with self.lock:
@@ -50,9 +50,9 @@ class Fold:
 
 
 class Sharing:
-    """How candidates that differ in ``varies`` only are fitted together.
+    """Fits together candidates that differ only in ``varies``.
 
-    ``serial`` says that a fit on few rows keeps one thread busy, in the core: several folds are then run at a time.
+    ``serial`` marks fits that on few rows use one thread, inside the core: several folds then run in parallel.
     """
 
     varies: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Sharing:
         raise NotImplementedError
 
     def leave_one_out(self, learner: BaseEstimator, values: Values, fold: Fold) -> np.ndarray | None:
-        """Left-out predictions, one row per candidate, by a shortcut that is exact; None where there is none."""
+        """Leave-one-out predictions, one row per candidate, by an exact shortcut; None if there is none."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""What fits of kernel machines on one fold have in common: kernel values, factorisations, multipliers."""
+"""Computations that fits of kernel machines on one fold share: kernel values, factorisations, multipliers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class KernelSharing(Sharing):
     def suits(self, learner: Any, values: Values) -> bool:
         if is_precomputed(learner.kernel) or takes_objects(learner.kernel):
             return False
-        # An indefinite kernel has many stationary points: which one is found depends on the start.
+        # With an indefinite kernel there are several stationary points, and the one found depends on the start.
         return named_kernel(learner.kernel, learner.gamma, learner.degree, learner.coef0).psd
 
     def gram(self, kernel: Kernel, X: Any, fold: Fold) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Kernel values, and the rows of them that are training and test points; no more memory than 1 GB."""
+        """Kernel values, and the indices of training and test points among their rows; at most 1 GB."""
         resolved = kernel.resolve(X, fold.weight)
         if fold.full is None:
             both = _stack(X, _points(fold.X_test))
@@ -101,13 +101,13 @@ class KernelRidgeFactor(KernelSharing):
             return None
         kernel = named_kernel(learner.kernel, learner.gamma, learner.degree, learner.coef0)
         if kernel.resolve(fold.X[:-1]).program() != kernel.resolve(fold.X).program():
-            return None  # a width that is learned from the inputs changes when one is left out
+            return None  # a width that is estimated from the inputs changes if one is left out
         model = clone(learner).set_params(loo=True)
         return np.stack([model.set_params(**v).fit(fold.X, fold.y).loo_predictions_ for v in values])
 
 
 class SupportVectors(KernelSharing):
-    """SVC and SVR: kernel values for all folds and C; for every C the multipliers start at those of the C below."""
+    """SVC and SVR: kernel values for all folds and C; the multipliers of every C start at those of the next smaller C."""
 
     varies = ("C",)
     serial = True
@@ -117,7 +117,7 @@ class SupportVectors(KernelSharing):
         return super().suits(learner, values) and finite and not getattr(learner, "probability", False)
 
     def run(self, learner: Any, values: Values, fold: Fold) -> Iterator[tuple[int, Any]]:
-        if not _fits(fold, copies=3):  # machines, one against one, have twice as many pairs together
+        if not _fits(fold, copies=3):  # one-vs-one machines together have twice as many pairs
             yield from Separately().run(learner, values, fold)
             return
         model = clone(learner)
@@ -157,14 +157,14 @@ class SupportVectors(KernelSharing):
                 )
                 spread = np.zeros(len(train))
                 spread[rows] = solution.coefficients
-                # Not BLAS: its threads would go on spinning beside the solver.
+                # einsum rather than BLAS, whose threads would keep spinning beside the solver.
                 scores[:, m] = np.einsum("ij,j->i", across, spread) + solution.bias
             last = Cs[k]
             yield int(k), _from_scores(model, scores, regresses)
 
 
 def _part(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    return K[rows].take(columns, axis=1)  # whole rows are copied: only columns are looked up one by one
+    return K[rows].take(columns, axis=1)  # faster than np.ix_: rows are copied as blocks, and only columns are gathered
 
 
 def _stretched(start: np.ndarray, dual: Dual, ratio: float) -> np.ndarray:

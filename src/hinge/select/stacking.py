@@ -32,9 +32,7 @@ def _final_has(method: str) -> Any:
     """Whether the final estimator, fitted or unfitted, has a method."""
 
     def has_method(self: BaseStacking) -> bool:
-        getattr(
-            getattr(self, "final_estimator_", self._last()), method
-        )  # raises the AttributeError of the last estimator
+        getattr(getattr(self, "final_estimator_", self._last()), method)  # raises if there is none
         return True
 
     return available_if(has_method)

@@ -1,4 +1,4 @@
-"""Choosing parameters by cross-validation, with the work that candidates have in common done once."""
+"""Selection of hyperparameters by cross-validation; work that candidates share is done once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = 10  # candidates in a notebook
 
 @dataclass(frozen=True)
 class TuneResult:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class TuneResult:
 
     @property
     def best_(self) -> dict[str, Any]:
-        """The parameters of the best mean score, whatever the rule."""
+        """The parameters with the best mean score, regardless of ``rule``."""
         return self.candidates[self.best_index]
 
     @property
@@ -141,9 +141,9 @@ def tune(
 ) -> TuneResult:
     """Choose a learner's parameters by cross-validation.
 
-    Scores are those of fitting every candidate on every fold; the work is not: paths are warm-started, factorisations,
-    kernel matrices, bins and long boosting runs are shared (see :mod:`hinge.select.sharing`), also behind the
-    preparing steps of a pipeline.
+    Scores equal those of fitting every candidate on every fold, at a lower cost: paths are warm-started, and factorisations,
+    kernel matrices, bins and long boosting runs are shared (see :mod:`hinge.select.sharing`), also after the preparing
+    steps of a pipeline.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _choose(
     tried = np.flatnonzero(rows == rows.max())
     if np.any(np.isnan(scores[tried])):
         raise ValueError("scoring gave NaN for a candidate: it cannot be compared with the others.")
-    # Folds count alike, as in scikit-learn's GridSearchCV.
+    # All folds have equal weight, as in scikit-learn's GridSearchCV.
     sizes = [complexity_of(c, task.candidates) if complexity is None else complexity(c) for c in task.candidates]
     choice = choose_candidate(-scores[tried], np.array(sizes)[tried])
     mean, error = scores.mean(axis=1), np.full(len(scores), np.nan)
@@ -258,7 +258,7 @@ def _choose(
 
 
 def _routed(learner: Any, weights: np.ndarray) -> dict[str, Any]:
-    """Weights under the name that the learner's ``fit`` takes them: those of a pipeline belong to its last step."""
+    """Weights as the keyword argument of the learner's ``fit``; in a pipeline they belong to the last step."""
     if isinstance(learner, Pipeline):
         return {f"{learner.steps[-1][0]}__sample_weight": weights}
     return {"sample_weight": weights}

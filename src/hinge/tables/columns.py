@@ -1,6 +1,6 @@
 """Columns of raw tables in one of three forms, whatever library the table came from.
 
-    numbers   float64, NaN where missing (truth values too, marked as such)
+    numbers   float64, NaN where missing (also Booleans, marked as such)
     levels    integer codes into a sorted tuple of texts, −1 where missing
     times     datetime64[us], NaT where missing
 
@@ -35,7 +35,7 @@ MISSING_TEXTS = (
     "#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!",
 )  # fmt: skip
 MICROSECONDS = 1_000_000
-EXACT = 2**53  # integers beyond it lose digits as floats; a column with this share of them holds codes
+EXACT = 2**53  # larger integers lose digits as floats; a column with a share of at least CODES of them holds codes
 CODES = 0.01
 
 
@@ -79,17 +79,17 @@ class Column:
         return np.isnat(self.times) if self.times is not None else np.less(self.codes, 0)  # type: ignore[arg-type]
 
     def present(self) -> Array:
-        """The values that are not missing."""
+        """The non-missing values."""
         stored = next(a for a in (self.numbers, self.codes, self.times) if a is not None)
         return stored[~self.missing()]
 
     def varies(self) -> bool:
-        """True if two rows hold different values."""
+        """True if the values differ between rows."""
         present = self.present()
         return bool(len(present) and np.any(present != present[0]))
 
     def counts(self) -> Array:
-        """The number of rows that hold each level."""
+        """The number of rows of each level."""
         return np.bincount(self.present(), minlength=len(self.levels))
 
     def head(self, n: int) -> Column:
@@ -107,7 +107,7 @@ class Column:
         return replace(self, codes=self.codes[rows]).compact()
 
     def compact(self) -> Column:
-        """The same column without levels that no row holds."""
+        """The same column without unused levels."""
         used, codes = np.unique(self.present(), return_inverse=True)
         if len(used) == len(self.levels):
             return self
@@ -197,7 +197,7 @@ def _absent(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         pandas = sys.modules.get("pandas")
-        return pandas is not None and value is pandas.NA  # it has no truth value
+        return pandas is not None and value is pandas.NA  # pandas.NA cannot be compared: bool(NA == x) raises
 
 
 def _floats(items: list[Any]) -> Array:
@@ -205,7 +205,7 @@ def _floats(items: list[Any]) -> Array:
 
 
 def _float(value: Any) -> float:
-    """A number as a float; one beyond all floats is infinite."""
+    """A number as a float; one that overflows is infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -223,7 +223,7 @@ def _hours(value: datetime.time) -> float:
 
 
 def read_columns(X: Any, missing: Iterable[str] = MISSING_TEXTS) -> Iterator[Column]:
-    """The columns of a table, one after the other, so that at most one is held twice.
+    """Yield the columns of a table one by one, so that at most one is in memory twice.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def too_long(series: Any) -> bool:
     if low is None or low != low or max(-int(low), int(high)) <= EXACT:
         return False
     long = series > EXACT
-    return (long if low >= 0 else long | (series < -EXACT)).mean() >= CODES  # unsigned numbers have no -EXACT
+    return (long if low >= 0 else long | (series < -EXACT)).mean() >= CODES  # unsigned types cannot represent -EXACT
 
 
 def _factorize(series: Any) -> tuple[Any, list[str]]:
@@ -321,8 +321,8 @@ def aligned(one: Column, two: Column) -> tuple[Array, Array]:
 
 
 def row_keys(*parts: Array) -> Array:
-    """One integer per row, equal exactly for equal rows (of all parts together)."""
+    """One integer per row, equal for two rows if and only if all parts of them are equal."""
     table = np.column_stack([np.asarray(p, dtype=np.float64) for p in parts]) + 0.0  # −0 becomes 0
-    table[np.isnan(table)] = np.inf  # one missing value equals another
+    table[np.isnan(table)] = np.inf  # missing values are equal to each other
     rows = np.ascontiguousarray(table).view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
     return np.unique(rows, return_inverse=True)[1]

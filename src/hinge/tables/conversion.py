@@ -1,4 +1,4 @@
-"""Polars series in the types models are trained on: texts, numbers and times. Missing and unreadable values are null."""
+"""Polars series in the types that models are trained on: texts, numbers and times. Missing and unreadable values are null."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def to_times(series: Any, pattern: str) -> Any:
         return local.cast(pl.Datetime("us"))
     texts = to_texts(series)
     if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        texts = texts.clear(len(texts))  # numbers are no times
+        texts = texts.clear(len(texts))  # numbers are not times
     return _map_levels(texts, lambda levels: read_dates(levels, pattern), pl.Datetime("us"))
 
 

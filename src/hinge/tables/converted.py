@@ -1,4 +1,4 @@
-"""A column of a table in the type that models are fitted to, with notes on what could not be read."""
+"""A column of a table in the type that models are fitted to, with notes on unreadable values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hinge.tables.kinds import DROPPED, HALF, LOOK, infer_kind, number_format, v
 from hinge.tables.notes import Note, counted, some_values
 from hinge.tables.number_formats import Notation, is_truth, plain_number
 
-LARGE = 500_000  # rows from which numbers are stored in four bytes if that is exact
+LARGE = 500_000  # from this many rows on, numbers are stored as float32 if that is exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +31,13 @@ class Converted:
 def convert_column(
     series: Any, typed: bool, decimal: str, notes: list[Note], kinds: dict[str, str], keep: Sequence[str]
 ) -> Converted:
-    """A column of the table; the kind that was inferred is put into ``kinds``."""
+    """A column of the table; adds the inferred kind to ``kinds``."""
     column = to_column(series.head(LOOK), typed)
     if not column.varies():
         column = to_column(series, typed)
     name, kind = series.name, infer_kind(column)
     kinds[name] = kind
-    stored = value_kind(column) if kind in DROPPED else kind  # the kind a column has if it is kept all the same
+    stored = value_kind(column) if kind in DROPPED else kind  # the kind that applies if the user keeps the column
     kind = stored if name in keep else kind
     if stored == "number":
         notation = number_format(column, decimal)
@@ -62,7 +62,7 @@ def convert_column(
 
 
 def _is_clean(series: Any) -> bool:
-    """True if a large categorical series can stay as it is: its levels are trimmed texts."""
+    """True if a large categorical series needs no conversion: its levels are trimmed texts."""
     import polars as pl
 
     if series.dtype != pl.Categorical or len(series) < LARGE:
@@ -111,7 +111,7 @@ def _note_mixture(column: Column, notes: list[Note]) -> None:
 
 
 def _narrow(numbers: Any) -> Any:
-    """The same numbers, in four bytes each if the table is large and that is exact."""
+    """The same numbers, as float32 if the table is large and that is exact."""
     import polars as pl
 
     if len(numbers) < LARGE:

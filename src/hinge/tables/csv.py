@@ -19,8 +19,8 @@ from hinge.tables.kinds import LEADING_ZERO
 PIECE = 1 << 25
 MAX_WIDTH = 20_000  # columns
 SEPARATORS = ",\t;|"
-LOOK = 10_000  # rows from which the types of columns are inferred
-FEW_LEVELS, MAX_LEVELS = 0.1, 20_000  # a text column with fewer levels (per row, in all) is stored as categorical
+LOOK = 10_000  # the types of columns are inferred from this many rows
+FEW_LEVELS, MAX_LEVELS = 0.1, 20_000  # a text column with fewer levels (per row, in total) is stored as categorical
 
 
 @dataclass
@@ -132,7 +132,7 @@ class CsvFile:
             return self._parse(piece, self.header, again=False)
 
     def _codes(self, piece: bytes) -> set[str]:
-        """Columns of integers with leading zeros, such as postal codes, which are no quantities."""
+        """Columns of integers with leading zeros, such as postal codes, which are not quantities."""
         import polars as pl
 
         integers = [name for name, dtype in self.schema.items() if dtype.is_integer()]
@@ -199,7 +199,7 @@ class CsvFile:
                     self.schema[name] = pl.Categorical()
 
     def _fault(self, error: str) -> str:
-        """The message for a file that cannot be parsed, with the line at fault."""
+        """The message for a file that cannot be parsed, with the number of the invalid line."""
         path = self.text.path
         stream = io.TextIOWrapper(self.text.open(), encoding=self.text.encoding, errors="replace", newline="")
         with stream as file:
@@ -272,7 +272,7 @@ def _fields(lines: Iterable[str], separator: str) -> Any:
 
 
 def _separator(head: str) -> str:
-    """The separator that splits the first lines most evenly; of equally even ones, into the most fields."""
+    """The separator with the most consistent number of fields in the first lines; ties go to the larger number."""
     lines = [line for line in head.splitlines() if line.strip()][:20]
     if len(lines) > 2:
         lines = lines[:-1]  # the last may be incomplete
@@ -296,7 +296,7 @@ def _is_number(text: str) -> bool:
 
 
 def _names(columns: list[str], header: bool, repeated: list[str]) -> list[str]:
-    """Names without blanks around them; numbers for those that occur twice, and for files without names."""
+    """The names without surrounding blanks; duplicates get a number, and columns without a header are numbered."""
     if not header:
         return [f"column_{k}" for k in range(1, len(columns) + 1)]
     names: list[str] = []
@@ -312,7 +312,7 @@ def _names(columns: list[str], header: bool, repeated: list[str]) -> list[str]:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """The name, with underscores until no column has it, which is then taken."""
+    """The name, with underscores appended until it is unique; it is added to the names in use."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -14,7 +14,7 @@ from typing import IO, Any
 from hinge.errors import UserError
 
 BLOCK = 1 << 22
-MAX_LINE = 1 << 24  # bytes; a table has no longer lines
+MAX_LINE = 1 << 24  # bytes; a file with a longer line is not a table
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

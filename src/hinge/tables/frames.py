@@ -12,7 +12,7 @@ import scipy.sparse
 
 
 def as_frame(X: Any) -> Any:
-    """X as a narwhals frame; None if it is no data frame."""
+    """X as a narwhals frame; None if it is not a data frame."""
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
@@ -20,7 +20,7 @@ def as_frame(X: Any) -> Any:
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:
-    """The name most like a misspelt one, ignoring capitals; None if none is like it."""
+    """The name most similar to a misspelt one, ignoring case; None if none is similar."""
     folded = {n.casefold(): n for n in names}
     near = difflib.get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.5)
     return folded[near[0]] if near else None

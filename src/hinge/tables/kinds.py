@@ -16,16 +16,17 @@ KINDS = ("number", "boolean", "category", "date", "text", "id", "constant", "dro
 DROPPED = ("id", "constant", "drop")
 
 LOOK = 50_000  # first rows that decide the kind
-FEW = 20  # with fewer rows, that all values differ is no evidence
-MANY = 50  # from this many rows on, integers that fill a range are a running number in any order
-DENSE = 1.5  # width of that range per row
-LONG = 1000  # from this many rows on, integers that rise or fall in irregular steps are a sample of a running number
-MANY_NUMBERS, FEW_WORDS, HALF = 20, 5, 0.5  # so many numbers with so few words in up to half of the rows are numbers
+FEW = 20  # with fewer rows, distinct values are no evidence of an id
+MANY = 50  # from this many rows on, distinct integers that fill a range are ids, in any order
+DENSE = 1.5  # integers fill a range if it is at most this many times as wide as the number of rows
+LONG = 1000  # from this many rows on, integers that rise or fall in irregular steps are a sample of ids
+# Texts are numbers if more than MANY_NUMBERS of them are, and the others are at most FEW_WORDS words in at most HALF of the rows.
+MANY_NUMBERS, FEW_WORDS, HALF = 20, 5, 0.5
 ID_NAME = re.compile(
     r"(^|[\W_])(id|uuid|guid|key|index|idx|rownames?|row_?(id|number|num)|serial|unnamed: 0)$", re.IGNORECASE
 )
 CAMEL_ID = re.compile(r"[a-z]I[dD]$|^ID[a-z]")
-LEADING_ZERO = r"^0\d+$"  # of a code, such as a postal code
+LEADING_ZERO = r"^0\d+$"  # a code rather than a quantity, such as a postal code
 # A sparse matrix with more entries than this, zeros included, is not expanded into columns.
 MAX_CELLS = 20_000_000
 
@@ -52,7 +53,7 @@ def infer_kind(column: Column) -> str:
 
 
 def value_kind(column: Column) -> str:
-    """The kind of a column that is used whatever its values: number, boolean, category, date or text."""
+    """The kind of a column that must be used: number, boolean, category, date or text, never id or constant."""
     column = inspected(column)
     if column.codes is None:
         return "date" if column.times is not None else "boolean" if column.truth else "number"
@@ -74,7 +75,7 @@ def value_kind(column: Column) -> str:
 
 
 def is_code(text: str) -> bool:
-    """True for digits that are no quantity: with a leading zero, or too many of them for a float."""
+    """True for digits that are not a quantity: with a leading zero, or too many of them for a float."""
     return text.isdecimal() and ((text[0] == "0" and len(text) > 1) or (len(text) > 15 and int(text) > EXACT))
 
 
@@ -85,7 +86,7 @@ def inspected(column: Column) -> Column:
 
 
 def number_format(column: Column, hint: str = ".") -> Notation | None:
-    """The number format of a column of texts, or None if plain numbers are."""
+    """The number format of a column of texts; None if they are plain numbers."""
     column = inspected(column)
     if column.codes is None or _plain_numbers(column):
         return None
@@ -93,7 +94,7 @@ def number_format(column: Column, hint: str = ".") -> Notation | None:
 
 
 def _plain_numbers(column: Column) -> bool:
-    """True if texts are numbers as programs write them, but for a few words."""
+    """True if all texts but a few words are numbers in plain notation."""
     counts = column.counts()
     reads = np.array([not np.isnan(plain_number(level)) for level in column.levels], dtype=bool)
     share, distinct, words = counts[reads].sum() / max(counts.sum(), 1), int(reads.sum()), int((~reads).sum())
@@ -110,7 +111,7 @@ def _is_id(column: Column, kind: str) -> bool:
         return _words(column) < 3 and (share == 1.0 or (n >= 100 and share >= 0.9))
     if column.codes is not None:
         values = column.as_numbers()[~column.missing()]
-    if np.any(values != np.floor(values)):  # NaN too: a word among numbers
+    if np.any(values != np.floor(values)):  # also true for NaN, which stands for a word among numbers
         return False
     steps = np.diff(values)
     fills, monotone = np.ptp(values) < DENSE * n, np.all(steps > 0) or np.all(steps < 0)
@@ -132,7 +133,7 @@ def _words(column: Column) -> float:
 
 
 def typed_columns(X: Any) -> list[Column]:
-    """The columns of a table with texts that stand for numbers or dates as such; none if a sparse table is too large."""
+    """The columns of a table, with texts converted to the numbers or dates they represent; none for a large sparse table."""
     if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] > MAX_CELLS:
         return []
     columns = []

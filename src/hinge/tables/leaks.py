@@ -1,4 +1,4 @@
-"""Columns that give the target away."""
+"""Columns that leak the target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SUSPICIOUS = 0.99  # a correlation, AUC or accuracy above this gets a note
 
 
 def find_leak(column: Any, kind: str, targets: np.ndarray, task: str) -> tuple[str, float]:
-    """How a column determines the target ("" if it does not), and how well it predicts it (at most 1)."""
+    """A description of how a column determines the target ("" if it does not), and a score of its prediction (at most 1)."""
     present = column.is_not_null().to_numpy()
     if kind in ("text", "date") or len(column) < 20 or present.mean() < 0.5:
         return "", 0.0
@@ -23,7 +23,7 @@ def find_leak(column: Any, kind: str, targets: np.ndarray, task: str) -> tuple[s
 
 
 def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
-    """How well a number predicts the target by a monotone function: correlation, or AUC."""
+    """How a number determines the target by a monotone function ("" if it does not), and its correlation or AUC."""
     if task in ("real", "count"):
         if np.allclose(x, t, rtol=1e-9, atol=1e-12):
             return "the same values", 1.0
@@ -46,7 +46,7 @@ def _monotone(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
 
 
 def _explains(x: np.ndarray, t: np.ndarray, task: str) -> tuple[str, float]:
-    """How well the levels of a column predict the target: accuracy, or the share of variance."""
+    """The score of the levels of a column: accuracy, or the explained share of the variance."""
     cells = np.bincount(x)
     if len(cells) > 0.2 * len(t):
         return "", 0.0

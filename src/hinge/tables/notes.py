@@ -172,6 +172,6 @@ def counted(n: int, noun: str) -> str:
 
 
 def some_values(series: Any, most: int = 3) -> str:
-    """The first different values of a polars series, for a message."""
+    """The first distinct values of a polars series, for a message."""
     values = series.drop_nulls().unique(maintain_order=True).head(most + 1).to_list()
     return ", ".join(repr(str(v)[:30]) for v in values[:most]) + (", …" if len(values) > most else "")

@@ -1,4 +1,4 @@
-"""Numbers and truth values as people write them: 1.234,50 €, 12 %, 3 kg; yes, True and 1."""
+"""Formats of numbers and Booleans in text: 1.234,50 €, 12 %, 3 kg; yes, True and 1."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Notation:
 
 
 def plain_number(text: str) -> float:
-    """A text as a number; NaN if it is none. Infinities and underscores are not numbers of a table."""
+    """A text as a number; NaN if it is not one. Unlike float(), infinities and underscores are not accepted."""
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:
@@ -83,8 +83,8 @@ _DELETED = {".": str.maketrans("", "", SPACES + ","), ",": str.maketrans("", "",
 @lru_cache(maxsize=2)
 def _pattern(decimal: str) -> re.Pattern[str]:
     other, mark = "," if decimal == "." else ".", "\\" + decimal
-    whole = rf"(?:[1-9]\d{{0,2}}(?:[{SPACES}{other}]\d{{3}})+|\d+)"
-    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+\-]?\d+)?"
+    integer = rf"(?:[1-9]\d{{0,2}}(?:[{SPACES}{other}]\d{{3}})+|\d+)"
+    number = rf"(?:{integer}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+\-]?\d+)?"
     return re.compile(rf"({SIGN})\s*({BEFORE})?\s*({SIGN})\s*({number})\s*({AFTER})?$")
 
 
@@ -153,7 +153,7 @@ def truth_value(text: str) -> float:
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number for people: few digits, no trailing zeros, thousands apart."""
+    """A number for display: few digits, no trailing zeros, thousands separated."""
     if value is None or not math.isfinite(value):
         return "–"
     if value == 0:

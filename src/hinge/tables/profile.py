@@ -22,7 +22,8 @@ from hinge.tables.number_formats import Notation, decimal_mark, format_number
 from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
-HEAVY = 10.0  # how far the largest target is from the median, in distances of 99 % of the rows
+# The tail is heavy if the farthest target is this many times as far from the median as the 1 % or the 99 % quantile.
+HEAVY = 10.0
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def _fault(column: Converted, result: TableProfile, earlier: dict[Any, Any]) -> 
     earlier[key] = head
     relation, strength = find_leak(head, kind, result.y[:LOOK], result.task)
     if relation:
-        return "D04", f"it gives {result.target} away ({relation}); left out as leaked"
+        return "D04", f"it determines {result.target} ({relation}); left out as leaked"
     if strength > SUSPICIOUS:
         text = f"{head.name} alone predicts {result.target} almost perfectly ({strength:.3f}); is it known beforehand?"
         result.notes.append(Note("D05", head.name, text))
@@ -329,7 +330,7 @@ def _note_rows(result: TableProfile) -> None:
         largest = float(np.max(np.abs(result.y - middle)))
         if largest > HEAVY * max(high - middle, middle - low):
             text = f"{result.target}: its largest value lies {largest / max(high - middle, middle - low):.0f} times as far from the "
-            text += "median as 99 % of the others; squared errors are ruled by few rows"
+            text += "median as 99 % of the others; few rows dominate squared errors"
             result.notes.append(Note("D14", result.target, text))
     if n < 200:
         result.notes.append(Note("D11", "", f"only {n} rows"))

@@ -26,7 +26,7 @@ KINDS = {
 }  # fmt: skip
 
 
-# The years 1 to 9999, without the days at either end that a time zone may move out.
+# The years 1 to 9999, without the first and last days, which a time zone could shift out of that range.
 FIRST_SECOND, LAST_SECOND = -62_135_500_000, 253_402_200_000
 
 
@@ -241,7 +241,7 @@ def _flat(frame: Any, path: Path) -> Any:
 
 
 def _within_calendar(times: Any) -> Any:
-    """Times outside the years 1 to 9999 as missing: Python has no dates for them, and polars ends the process."""
+    """Set times outside the years 1 to 9999 to missing: Python has no dates for them, and polars aborts the process."""
     units = {"ns": 10**9, "us": 10**6, "ms": 10**3}
     seconds = times.to_physical().cast(float)
     seconds = seconds / units[times.dtype.time_unit] if hasattr(times.dtype, "time_unit") else seconds * 86_400
@@ -259,7 +259,7 @@ def _read_jsonl(path: Path, source: Any) -> Table:
 
 
 def _jsonl_by_lines(path: Path, source: Any) -> Any:
-    """Slower: names the line at fault, and reads columns of mixed types as text."""
+    """A slower parser, which reports the invalid line and reads columns of mixed types as text."""
     import json
 
     rows = []

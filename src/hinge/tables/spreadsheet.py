@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet shows and does not run.
+"""CSV without cells that a spreadsheet would run as formulas.
 
 Spreadsheets take a cell that begins with =, +, -, @, a tab or a carriage return for a formula, which may read other
 files or call programs. Text that begins so gets an apostrophe in front, which spreadsheets hide; numbers stay.
@@ -13,7 +13,7 @@ NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
 
 def harmless(frame: Any) -> Any:
-    """A polars frame whose texts, and names of columns, no spreadsheet takes for formulas."""
+    """A polars frame with its texts and column names escaped, so that no spreadsheet treats them as formulas."""
     import polars as pl
 
     def quoted(cell: Any) -> Any:

@@ -14,7 +14,7 @@ from hinge.tables.kinds import HALF
 from hinge.tables.notes import Note, counted, some_values
 from hinge.tables.number_formats import MOSTLY, Notation, is_truth, notation_of
 
-LARGEST = 1e150  # targets whose squares, and sums of them, are finite
+LARGEST = 1e150  # squares of smaller targets, and sums of them, are finite
 TASKS = ("binary", "multiclass", "real", "count")
 MANY_CLASSES, MANY_DATES = 200, 20
 MAX_COUNT = 100_000
@@ -24,7 +24,7 @@ CLASS_NAME = re.compile(r"(^|_)(class|label|species|category|type)s?($|_)", re.I
 
 
 def check_task(task: str) -> None:
-    """A UserError unless this is a task."""
+    """Raise a UserError unless this is a task."""
     if task not in ("auto", *TASKS):
         raise UserError(f"{argument('task', task)} is not known; expected auto, {', '.join(TASKS)}.", USAGE)
 
@@ -195,13 +195,13 @@ def _infer_task(series: Any, numbers: Any) -> str:
     y = numbers.to_numpy()
     y = y[np.isfinite(y)]
     if not len(y):
-        return "real"  # which is refused, with the first row that is not finite
+        return "real"  # later refused, with an error that names the first row that is not finite
     values, counts = np.unique(y, return_counts=True)
     if len(values) == 2:
         return "binary"
     if np.any(values != np.round(values)):
         return "real"
-    repeated = len(values) <= HALF * len(y)  # classes have two rows on average; without that, integers are quantities
+    repeated = len(values) <= HALF * len(y)  # classes need two rows on average; otherwise integers are quantities
     # Codes of classes are consecutive and about equally frequent; the frequencies of counts decrease.
     consecutive = 0 < len(values) <= 30 and values.max() - values.min() == len(values) - 1 and values.min() in (0, 1)
     if repeated and consecutive and counts.max() <= 6 * counts.min():

@@ -1,4 +1,4 @@
-"""Automatic relevance determination: a prior precision of its own for every weight."""
+"""Automatic relevance determination: a separate prior precision for every weight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hinge.solvers.closed_form import Centred
 
 
 class ARDRegression(EvidenceRegressor):
-    """Linear regression with a prior precision of its own for every weight: irrelevant ones are found and removed.
+    """Linear regression with a separate prior precision for every weight, which removes irrelevant features.
 
     Maximises log p(y | α, λ) + log p(α) + Σ log p(λ_j) for y ~ N(Xw + b, 1/α), w_j ~ N(0, 1/λ_j). Weights whose λ_j
     passes ``threshold_lambda`` are zero from then on.
@@ -131,7 +131,7 @@ class ARDRegression(EvidenceRegressor):
 
 @dataclass(frozen=True)
 class _Posterior:
-    """N(mean, Σ) of the weights that are left."""
+    """N(mean, Σ) of the remaining weights."""
 
     mean: Array
     variances: Array  # the diagonal of Σ
@@ -140,7 +140,7 @@ class _Posterior:
 
 
 class _Posteriors:
-    """Σ = (αG + Λ)⁻¹ for one Gram matrix G after another choice of α and Λ, scaled by Λ^{−½} so that it is safe."""
+    """Σ = (αG + Λ)⁻¹ for one Gram matrix G and changing α and Λ, scaled by Λ^{−½} for numerical stability."""
 
     def __init__(self, problem: Centred, total: float, moment: Array) -> None:
         self.G, self.moment = total * problem.gram(), moment
@@ -154,9 +154,9 @@ class _Posteriors:
         root = 1.0 / np.sqrt(lam[kept])
         inner = alpha * root[:, None] * self.G[np.ix_(kept, kept)] * root[None, :]
         inner[np.diag_indices_from(inner)] += 1.0
-        require_no_overflow(inner)  # total weight times precision may be too much where neither is
+        require_no_overflow(inner)  # the product of total weight and precision may overflow though neither does
         e, Q = np.linalg.eigh(inner) if len(kept) else (np.ones(0), np.zeros((0, 0)))
-        e = np.maximum(e, 1.0)  # I plus a positive semidefinite matrix
+        e = np.maximum(e, 1.0)  # exact eigenvalues are at least 1: I plus a positive semidefinite matrix
         half = root[:, None] * Q / np.sqrt(e)
         sigma = half @ half.T
         logdet = -float(np.log(e).sum()) + 2.0 * float(np.log(root).sum())
@@ -164,7 +164,7 @@ class _Posteriors:
 
 
 class _WidePosteriors:
-    """The same for fewer rows than columns, by eigenvalues of n × n numbers.
+    """The same for fewer rows than columns, by the eigenvalues of an n × n matrix.
 
     With R = √α·X̃Λ^{−½} and RR' = QS²Q':  Σ = Λ^{−½}(I − R'(I + RR')⁻¹R)Λ^{−½},  mean = √α·Λ^{−½}R'(I + RR')⁻¹ỹ.
     """

@@ -27,7 +27,7 @@ EPS = np.finfo(np.float64).eps
 
 
 class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
-    """What the two share: the centred problem, and predictions with their variance."""
+    """Base class of both estimators: the centred problem, and predictions with their variance."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("max_iter", "tol", "fit_intercept", "copy_X", "verbose"),
@@ -76,11 +76,11 @@ class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
 
     @property
     def _used(self) -> NDArray[np.intp]:
-        """The features that ``sigma_`` is about."""
+        """The features whose weights ``sigma_`` covers."""
         return np.arange(len(self.coef_))
 
     def predict(self, X: Any, return_std: bool = False, *, interval: float | None = None, action: Any = None) -> Any:
-        """The mean of y; also its standard deviation, an interval, or the Bayes action of a loss instead."""
+        """The mean of y, or the Bayes action of a loss; optionally with the standard deviation or an interval."""
         if not return_std and interval is None and action is None:
             check_is_fitted(self)
             X = check_predict(self, X)

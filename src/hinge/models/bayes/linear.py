@@ -28,7 +28,7 @@ from hinge.problem.numerics import weighted_sum
 from hinge.solvers.closed_form import Centred
 
 # Evidence is maximised over log σ²/τ² within this distance of its scale.
-# Where the weights can explain every example, the evidence grows without bound as σ² → 0: the edge is taken then.
+# If the weights can fit every example exactly, the evidence grows without bound as σ² → 0, and the bound is the result.
 SPAN = 15.0
 INTERPOLATED = 1e-10
 
@@ -48,7 +48,7 @@ def _learns_in_steps(model: Any) -> bool:
 
 
 class BayesianLinearRegression(RegressorMixin, Estimator):
-    """Linear regression with w ~ N(0, Σ₀) and Gaussian noise: the whole posterior, not only its mode.
+    """Linear regression with w ~ N(0, Σ₀) and Gaussian noise: the full posterior, not only its mode.
 
     μ = (X'X + σ²Σ₀⁻¹)⁻¹X'y and Σ = (X'X/σ² + Σ₀⁻¹)⁻¹. The mode is the minimiser of
     Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + σ² w'Σ₀⁻¹w: ridge regression with α = λ if Σ₀ = (σ²/λ)I.
@@ -126,7 +126,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         n, d = X.shape
         s = np.ones(n) if weights is None else weights
         root = self._prior_root(d)
-        self._n_seen = float(s.sum())
+        self._total_weight = float(s.sum())
         design = Design(X) if n else None
         if design is not None:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -137,19 +137,19 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
             self.prior_variance_, noise = self._maximise_evidence(X, y, s, root)
         known = 1.0 if self.noise_variance == "conjugate" else float(noise)
         R = precision_of(root) * (known / self.prior_variance_)
-        if design is None:  # nothing seen: the prior
+        if design is None:  # no examples: the posterior is the prior
             self._V, self._mean, self._misfit = inverse_precision(R), np.zeros(d), 0.0
             self._known, self._prior_logdet = known, log_determinant(root)
             return self._adopt(X.dtype)
         if self.fit_intercept:
             column = design.rmatmul(s)
-            G = np.block([[G, column[:, None]], [column[None, :], self._n_seen]])
+            G = np.block([[G, column[:, None]], [column[None, :], self._total_weight]])
             moment = np.append(moment, float(weighted_sum(s, y)))
             R = scipy.linalg.block_diag(R, 0.0)
         total = G + R
         self._V = inverse_precision(total)
         self._mean = self._V @ moment
-        for _ in range(2):  # the residual is more accurate than the normal equations: what they lost comes back
+        for _ in range(2):  # iterative refinement: residuals are more accurate than the normal equations
             residual = y - design.matmul(self._mean[:d]) - (self._mean[d] if self.fit_intercept else 0.0)
             left = design.rmatmul(s * residual)
             left = np.append(left, float(weighted_sum(s, residual))) if self.fit_intercept else left
@@ -187,12 +187,12 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         self._misfit += float(error @ scipy.linalg.cho_solve(inner, error))
         V = self._V - U.T @ scipy.linalg.cho_solve(inner, U)
         self._V = 0.5 * (V + V.T)
-        self._n_seen += float(s.sum())
+        self._total_weight += float(s.sum())
         return self._adopt(self.coef_.dtype)
 
     def _adopt(self, dtype: Any) -> BayesianLinearRegression:
         d = len(self._mean) - int(self.fit_intercept)
-        n = self._n_seen - int(self.fit_intercept)  # a flat prior takes one observation
+        n = self._total_weight - int(self.fit_intercept)  # the flat prior of the bias uses up one observation
         logdet = float(np.linalg.slogdet(self._V)[1]) - self._prior_logdet + d * np.log(self._known)
         if self.noise_variance == "conjugate":
             self._shape = self.noise_shape + 0.5 * n
@@ -233,7 +233,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         return np.diag(np.sqrt(np.broadcast_to(given, (d,))))
 
     def _maximise_evidence(self, X: Any, y: Array, s: Array, root: Array) -> tuple[float, float]:
-        """τ² and σ², whichever of the two is not given, of greatest evidence."""
+        """The values of τ² and σ², of those not given, that maximise the evidence."""
         n = float(s.sum()) - int(self.fit_intercept)
         if n <= 0:
             raise ValueError(
@@ -247,7 +247,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         yy = max(float(weighted_sum(s, problem.Y[:, 0] ** 2)), 1e-300)
         real = e > 1e-13 * e.max(initial=0.0)
         explained = np.where(real, v2 / np.where(real, e, 1.0), 0.0)
-        beyond = yy - float(explained.sum())  # what no weights explain; rounding where they explain everything
+        beyond = yy - float(explained.sum())  # ‖y‖² outside the range of X; rounding error if the fit is exact
         beyond = beyond if beyond > INTERPOLATED * yy else 0.0
         known_noise = None if self.noise_variance is None else float(self.noise_variance)
 
@@ -289,7 +289,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
     # -- prediction
 
     def _columns(self, X: Any) -> Array:
-        """Rows as the posterior sees them: dense, with a one for the bias."""
+        """Dense rows, with a one for the bias."""
         A = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         return np.hstack([A, np.ones((len(A), 1))]) if self.fit_intercept else A
 
@@ -304,7 +304,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         return Normal(mean, np.sqrt(spread * self._known))
 
     def prior_predictive(self, X: Any, *, noise: bool = True, intercept: float | None = None) -> Any:
-        """The distribution of y (of the scores with ``noise=False``) before any example is seen.
+        """The prior predictive distribution of y (of the scores with ``noise=False``).
 
         Normal with mean b and variance x'Σ₀x + σ², or Student's t. The prior of the bias is flat: with ``fit_intercept``
         it is held at ``intercept``. Needs ``prior_covariance``, and ``noise_variance`` given or "conjugate".
@@ -338,9 +338,9 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         noise: bool = True,
         intercept: float | None = None,
     ) -> Array:
-        """Data drawn together for all inputs, an array of (inputs, draws): weights first, then y given the weights.
+        """Joint draws of y for all inputs, an array of (inputs, draws): weights are drawn first, then y given the weights.
 
-        Before fitting they are drawn from the prior, as :meth:`prior_predictive` has it.
+        Before fitting, weights are drawn from the prior, as in :meth:`prior_predictive`.
         """
         rng = np.random.default_rng(random_state)
         fitted = hasattr(self, "_V")
@@ -382,11 +382,11 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         return predicted(self.predictive(X), return_std, interval, action, self.coef_.dtype)
 
     def sample_functions(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Functions x ↦ ⟨w, x⟩ + b with weights drawn from the posterior, at X: an array of (inputs, draws)."""
+        """Values at X of functions x ↦ ⟨w, x⟩ + b drawn from the posterior: an array of (inputs, draws)."""
         return self._columns(check_predict(self, X)) @ self.sample_weights(n_samples, random_state).T
 
     def sample_weights(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Weights drawn from the posterior, one draw a row, the bias last."""
+        """Weights drawn from the posterior, one draw per row, the bias last."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
         z = rng.standard_normal((n_samples, len(self._mean))) @ np.linalg.cholesky(self.covariance_).T

@@ -1,4 +1,4 @@
-"""What Bayesian regressors share: what predict returns, the bias of prior predictions, inverses of precisions."""
+"""Helpers of Bayesian regressors: the output of predict, the bias of prior predictions, inverses of precisions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 
 
 def predicted(law: Any, return_std: bool, interval: float | None, action: Any, dtype: Any) -> Any:
-    """What ``predict`` returns for a predictive distribution: a point, and whatever else was requested."""
-    point = law.mode if action is None else law.bayes_action(action)  # the mean, where there is one
+    """The output of ``predict`` for a predictive distribution: a point, and the requested deviation or interval."""
+    point = law.mode if action is None else law.bayes_action(action)  # equals the mean, if that exists
     if action is not None:
         point = in_units_of_target(action, point)
     parts: list[Any] = [np.asarray(point).astype(dtype, copy=False)]
@@ -27,7 +27,7 @@ def predicted(law: Any, return_std: bool, interval: float | None, action: Any, d
 
 
 def held_bias(model: Any, intercept: float | None) -> float:
-    """The bias that prior predictions are made with: its prior is flat, so that it has no predictive distribution."""
+    """The fixed bias of prior predictions: under its flat prior there would be no predictive distribution."""
     if not model.fit_intercept:
         return 0.0
     if intercept is None:
@@ -50,7 +50,7 @@ def log_determinant(root: Array) -> float:
 
 
 def inverse_precision(A: Array) -> Array:
-    """Of a symmetric positive definite matrix, scaled to a unit diagonal first."""
+    """The inverse of a symmetric positive definite matrix, which is scaled to a unit diagonal first."""
     scale = 1.0 / np.sqrt(np.diag(A))
     factor, info = scipy.linalg.lapack.dpotrf(A * scale[:, None] * scale[None, :], lower=1, clean=1)
     if info or not np.all(np.isfinite(scale)):

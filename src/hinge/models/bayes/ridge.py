@@ -1,4 +1,4 @@
-"""Ridge regression whose penalty and noise are those of greatest evidence."""
+"""Ridge regression with penalty and noise chosen by maximal evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.solvers.closed_form import Centred
 
 
 class BayesianRidge(EvidenceRegressor):
-    """Ridge regression whose penalty and noise are those of greatest evidence.
+    """Ridge regression with penalty and noise chosen by maximal evidence.
 
     Maximises log p(y | α, λ) + log p(α) + log p(λ) for y ~ N(Xw + b, 1/α), w ~ N(0, I/λ), with Gamma priors on α, λ;
     ``coef_`` is then the ridge solution for the penalty λ/α.
@@ -125,7 +125,7 @@ class BayesianRidge(EvidenceRegressor):
         if self.compute_score:
             self.scores_.append(self._score(fit, c, alpha, lam))
         self.scores_ = np.array(self.scores_)
-        # Σ = (λI + αX̃'SX̃)⁻¹; directions the data do not have keep their prior variance.
+        # Σ = (λI + αX̃'SX̃)⁻¹; directions outside the row space keep their prior variance.
         spread = 1.0 / (lam + alpha * e)
         self.sigma_ = (basis * (spread - 1.0 / lam)) @ basis.T
         self.sigma_[np.diag_indices(d)] += 1.0 / lam
@@ -145,8 +145,8 @@ class BayesianRidge(EvidenceRegressor):
 class _Spectral:
     """The least-squares problem in the basis where the Gram matrix is diagonal.
 
-    ‖y − Xw‖² is what no weights explain, ‖y‖² − Σ v²/e, plus Σ (v − ec)²/e. Written as ‖y‖² − 2⟨c, v⟩ + Σ ec² it
-    would be lost in rounding where the fit is close to perfect, and α times its error with it: there α is large.
+    ‖y − Xw‖² is the least residual, ‖y‖² − Σ v²/e, plus Σ (v − ec)²/e. The form ‖y‖² − 2⟨c, v⟩ + Σ ec² would cancel for nearly
+    perfect fits, where α, which multiplies its error, is large.
     """
 
     def __init__(self, e: Array, v: Array, yy: float, total: float, d: int) -> None:

@@ -1,1 +1,1 @@
-"""Estimators over blocks: how each family is fitted to a source, and how it predicts one."""
+"""Estimators over blocks: fits and predictions of every family for sources."""

@@ -1,9 +1,9 @@
-"""What boosting keeps of every block between passes, and the functions that visit it.
+"""The state of every block that boosting stores between passes, and the functions that visit it.
 
-A state has the codes of its rows by groups of features (``codes``), what the gradients come from (``y``, ``weight``, ``scores``),
-and what every pass over the codes needs of a row: its rounded gradients (``gradients``) and the node that it is in (``nodes``).
-A pass moves the rows from node to node and counts those that are wanted, so that it goes over the codes once. The rows that
-early stopping watches have names that begin with ``held.``.
+A state has the codes of its rows by groups of features (``codes``), the inputs of the gradients (``y``, ``weight``, ``scores``),
+the rounded gradients of every row (``gradients``) and its current node (``nodes``). One pass over the codes both moves the rows
+down the tree and adds the histograms of the requested nodes. Arrays of the validation rows of early stopping have the prefix
+``held.``.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from hinge.problem.losses.native import native_loss
 HELD = "held."
 TARGETS = ("y", "weight", "scores")
 EVERY_PASS = ("codes", "gradients", "nodes")
-GROUP = 16  # features whose codes are side by side
-FEW_NODES = 2**15  # numbers that a node of two bytes can have; the highest bit marks rows that do not count
+GROUP = 16  # features whose codes are stored together
+FEW_NODES = 2**15  # node numbers that fit into uint16, whose highest bit marks rows outside the subsample
 
 
 def with_held(*names: str) -> tuple[str, ...]:
-    """Names of arrays, and those of the rows that are watched."""
+    """Names of arrays, and those of the validation rows."""
     return *names, *(HELD + name for name in names)
 
 
 def filed_arrays(rows: int, features: int, outputs: int, weighted: bool, allowed: float) -> frozenset[str]:
-    """The arrays that do not fit into the memory allowed: codes first, then targets and scores, then the rest."""
+    """The arrays that exceed the memory limit and go to files: codes first, then targets and scores, then the rest."""
     every_pass = 6 * outputs
     targets = 8 * (1 + weighted + outputs)
     codes = GROUP * 2 * -(-features // (2 * GROUP))
@@ -51,7 +51,7 @@ def filed_arrays(rows: int, features: int, outputs: int, weighted: bool, allowed
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is the same for all blocks and rounds."""
+    """Constants of all blocks and rounds."""
 
     layout: Layout
     loss: BoostedLoss
@@ -59,11 +59,11 @@ class Context:
     exact: bool
     counts: bool
     weighted: bool
-    share: float  # of the rows in every round
+    share: float  # share of the rows in every round (subsample)
 
     @property
     def outputs(self) -> int:
-        """Scores of a row."""
+        """Scores per row."""
         return self.loss.outputs
 
     @cached_property
@@ -75,7 +75,7 @@ class Context:
         return {name: value for name, value in vars(self).items() if name != "native"}
 
     def round(self, seed: int, extents: np.ndarray | None = None) -> dict[str, Any]:
-        """A round as the native code takes it."""
+        """The native options of a round."""
         out = {
             "loss": self.native, "logistic": self.loss.logistic, "own_curvature": self.loss.leaves is Leaves.NEWTON,
             "bound": self.loss.bound, "seed": seed, "rows": self.share,
@@ -87,9 +87,9 @@ class Context:
 class BoostState(State):
     """A coded block with its scores."""
 
-    version: int = -1  # rounds that are in the scores; −1 before the start
+    version: int = -1  # rounds that the scores contain; −1 before the start
     rows: int = 0
-    first: int = 0  # number of the first row among all
+    first: int = 0  # index of the first row in the table
     rounded: int | None = None  # the seed of the round that gradients and nodes belong to
 
     def __len__(self) -> int:
@@ -99,7 +99,7 @@ class BoostState(State):
 def code_split(
     block: Block, reader: Reader, facts: TargetFacts, layout: Layout, held_share: float, seed: int
 ) -> tuple[BoostState | None, Found]:
-    """A block as codes, without the rows that early stopping watches: those are drawn by their numbers."""
+    """Code a block and split off its validation rows, which are drawn by row number."""
     coded, found = code(block, reader, facts, layout)
     if coded is None:
         return None, found
@@ -121,7 +121,7 @@ def _rows(arrays: dict[str, Any], rows: np.ndarray, prefix: str) -> dict[str, An
 
 
 def joined(states: list[BoostState]) -> BoostState:
-    """The rows of consecutive blocks as one, before the first round."""
+    """Join the rows of consecutive blocks, before the first round."""
     arrays = {}
     for name in states[0].arrays:
         parts = [state.get(name) for state in states]
@@ -145,7 +145,7 @@ class Extents:
 def begin(
     state: BoostState, arrays: dict[str, Any], context: Context, firsts: dict[tuple[int, int], int], seed: int
 ) -> tuple[Any, ...]:
-    """Scores before the first round; the weights and losses of all rows and of those that are watched."""
+    """Set the initial scores; returns the weights and losses of the training rows and of the validation rows."""
     if state.version < 0:
         state.first, state.version = firsts[state.key], 0
     weights = []
@@ -182,7 +182,7 @@ def _measured(arrays: dict[str, Any], context: Context, seed: int) -> Extents | 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Arrays of whole numbers; two sums are added in the place of the first, where it may be written."""
+    """Integer arrays; two sums are added in place into the first if that is writable."""
 
     arrays: list[tuple[np.ndarray, np.ndarray]]
 
@@ -198,7 +198,7 @@ def _add_arrays(one: np.ndarray, two: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Which nodes of the tree of an output a pass counts."""
+    """The nodes of the tree of an output whose histograms a pass adds up."""
 
     output: int
     route: dict[str, np.ndarray]
@@ -207,7 +207,7 @@ class Request:
 
 
 class Counter:
-    """The sums of one pass over all blocks that this worker sees."""
+    """The sums of one pass over the blocks of this worker."""
 
     def __init__(self, context: Context, seed: int, extents: np.ndarray, requests: list[Request]) -> None:
         now = context.round(seed, extents)
@@ -219,7 +219,7 @@ class Counter:
         ]
 
     def result(self) -> Sums:
-        """The cells and totals of every tree."""
+        """The histograms and totals of every tree."""
         return Sums([sums.sums() for sums in self.native])
 
 
@@ -227,7 +227,7 @@ def count(
     state: BoostState, arrays: dict[str, Any], counter: Counter, context: Context, seed: int, extents: np.ndarray,
     requests: list[Request],
 ) -> None:  # fmt: skip
-    """Moves the rows to the ends of the routes, and counts those in the wanted nodes."""
+    """Move the rows to the ends of their routes, and add up the histograms of the requested nodes."""
     if not len(state):
         return
     gradients, nodes = arrays["gradients"], arrays["nodes"]
@@ -270,15 +270,15 @@ class Grown:
 def add(
     state: BoostState, arrays: dict[str, Any], context: Context, grown: Grown, next_seed: int, records: bool
 ) -> tuple[Any, ...]:
-    """Adds the trees of a round to the scores, and measures what the next one needs."""
+    """Add the trees of a round to the scores; returns the losses and the extents of the next gradients."""
     replay(state, arrays, context, [grown])
     return (*_losses(arrays, context, records), _measured(arrays, context, next_seed))
 
 
 def replay(state: BoostState, arrays: dict[str, Any], context: Context, rounds: list[Grown]) -> None:
-    """Adds the trees of some rounds. Rows that were not moved to the ends of the routes before go there first."""
+    """Add the trees of some rounds; rows that are not yet in a leaf of their route are moved there first."""
     for grown in rounds:
-        if state.version != grown.number:  # a task that is computed again
+        if state.version != grown.number:  # a recomputed task: the scores contain this round
             continue
         if len(state):
             nodes = arrays.get("nodes") if state.rounded == grown.seed else None

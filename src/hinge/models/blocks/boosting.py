@@ -1,8 +1,8 @@
 """Gradient boosting over blocks: the same trees, bit for bit, as on the table in memory with the same bins.
 
-A round rounds the gradients of every block to integers, with units that all blocks share. The histograms of a tree are
-integers, and so are their sums over blocks; a pass over the coded blocks counts all nodes that may be split next
-(boost_states.py has what is kept of a block).
+A round quantises the gradients of every block to integers, in units that all blocks share. The histograms of a tree are then
+integers, and so are their sums over blocks; one pass over the coded blocks adds up the histograms of all nodes that may be split
+next (boost_states.py has the state of a block).
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from hinge.models.trees.limits import feature_count
 from hinge.problem.losses import Squared
 from hinge.problem.losses.likelihood import LogLink
 
-IN_MEMORY = 0.5  # share of the memory allowed that coded blocks may take up
-STATE_SHARE = 1 / 32  # the same for the codes of one of them, of which three are read at a time: small ones are joined
+IN_MEMORY = 0.5  # share of the memory limit that coded blocks may use
+STATE_SHARE = 1 / 32  # share for the codes of one block, three of which are in memory; smaller blocks are joined
 
 
 class BlockHistory(History):
     """Losses by round, from sums over blocks."""
 
-    sees_samples = False
+    has_out_of_bag = False
 
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, sums: LossSums) -> None:
         self.sums = sums
@@ -76,14 +76,14 @@ class BlockHistory(History):
 
 @dataclass
 class LossSums:
-    """Mean losses of the training rows and of those that are watched."""
+    """Mean losses of the training rows and of the validation rows."""
 
     weights: tuple[float, float]
     train: float = 0.0
     held: float = 0.0
 
     def take(self, train: ExactSum, held: ExactSum) -> None:
-        """The sums of one round."""
+        """Set the losses from the sums of one round."""
         self.train = float(train) / self.weights[0]
         self.held = float(held) / self.weights[1] if self.weights[1] > 0 else 0.0
 
@@ -98,7 +98,7 @@ def start_of(loss: BoostedLoss, facts: TargetFacts) -> np.ndarray:
 
 
 def refuse(estimator: Any, loss: BoostedLoss) -> None:
-    """What needs all rows in memory."""
+    """Raise for options that need all rows in memory."""
     name = type(estimator).__name__
     if loss.leaves is Leaves.SEARCH:
         raise ValueError(
@@ -159,7 +159,7 @@ def fit_boosting(estimator: Any, passes: Passes) -> None:
 
 
 def _held_share(estimator: Any, rows: int) -> float:
-    """The share of the rows that are watched."""
+    """The share of the validation rows."""
     share = estimator.validation_fraction
     return float(share) if isinstance(share, float) else float(share) / rows
 
@@ -229,7 +229,7 @@ def _one_round(
     states: Resident, context: Context, number: int, seeds: list[int], extents: np.ndarray, grower: Any, rate: float,
     records: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Grows a tree for every output and adds them to the scores; with the losses after it, and the extents of the next."""
+    """Grow a tree for every output and add them to the scores; returns the losses, and the extents of the next gradients."""
     seed, log_odds = seeds[number], context.loss.logistic or context.outputs > 1
     growths = [grower(output, context.round(seed, extents)) for output in range(context.outputs)]
     needs: tuple[str, ...] = (*EVERY_PASS, *TARGETS)

@@ -1,4 +1,4 @@
-"""Fits over blocks: which estimators take a source, and the one place where they are fitted to it."""
+"""Fits over blocks: the estimators that take a source, and the dispatch to their fits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hinge.blocks.checkpoint import Checkpoint, describe
 from hinge.blocks.passes import Passes
 from hinge.blocks.source import Source, as_source
 
-# The module of models/blocks and its function for every estimator that takes a source. A subclass that inherits ``fit`` takes
-# one too, unless it is a learner over another space.
+# The module of models/blocks and the function that fit each estimator that takes a source. A subclass that inherits ``fit`` takes
+# a source too, unless it is a learner over another space.
 FITTERS: dict[str, tuple[str, str]] = {
     "LinearRegression": ("least_squares", "fit_least_squares"),
     "Ridge": ("least_squares", "fit_least_squares"),
@@ -44,7 +44,7 @@ FITTERS: dict[str, tuple[str, str]] = {
     "ForestRegressor": ("forests", "fit_trees"),
 }
 
-# What to use where an estimator cannot be fitted over blocks.
+# Alternatives to estimators that cannot be fitted over blocks.
 INSTEAD = {
     "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
     "SVR": "LinearSVR, with source.map(Nystroem().fit(sample)) for a kernel",
@@ -93,7 +93,7 @@ def fit_source(
 ) -> Any:  # fmt: skip
     """``fit`` of an estimator to a source, or to a Dask collection, a lazy frame or a dataset.
 
-    Sets ``reading_``: the passes that were made, and what was read in them.
+    Sets ``reading_``: the passes of the fit, and the rows and bytes read.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _needs_target(estimator: Any) -> bool:
 
 
 def adopt_names(estimator: Any, source: Source) -> None:
-    """Sets the number and the names of the features."""
+    """Set the number and the names of the features."""
     estimator.n_features_in_ = source.n_features
     vars(estimator).pop("feature_names_in_", None)
     if source.names is not None:

@@ -1,8 +1,8 @@
 """Decision trees and forests over blocks.
 
 Trees are grown on the codes of all rows, which are kept in memory: two bytes per value, and a few numbers per row. The
-result is that of the table in memory with the same bins. Random thresholds are drawn between the bins' smallest values, so
-that trees are those of the table in memory where every value has a bin of its own.
+result equals that for the table in memory with the same bins. Random thresholds are drawn between the smallest values of the bins,
+so that the trees are those of the table in memory if every distinct value has its own bin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hinge.models.blocks.trees import (
 )
 from hinge.models.trees.inputs import Prepared, check_sums
 
-ROW_BYTES = 64  # of a row besides its codes
+ROW_BYTES = 64  # memory of a row besides its codes
 
 
 class TargetCodes:
@@ -68,9 +68,9 @@ class CodedTable(Prepared):
     """The codes of all rows, and their native form."""
 
     def __init__(self, layout: Layout, codes: np.ndarray, random: bool) -> None:
-        self.X = np.broadcast_to(np.float64(0), codes.T.shape)  # of the table only its shape is known
+        self.X = np.broadcast_to(np.float64(0), codes.T.shape)  # only the shape of the table is used
         if random:
-            # Random thresholds lie anywhere between bins of single values, if no other values are in them.
+            # Random thresholds may lie anywhere between bins of single values, which bins of all rows can guarantee.
             self.native = core.tree_cells_of_codes(layout.native, codes, codes.shape[1] <= SAMPLE)
         else:
             self.native = core.tree_bins_of_codes(layout.native, codes)

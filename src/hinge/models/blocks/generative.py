@@ -78,7 +78,7 @@ def count(block: Block, model: Any, labels: np.ndarray, n_features: int) -> Coun
 
 
 def fit_naive_bayes(estimator: Any, passes: Passes) -> None:
-    """Labels first, from the targets alone; then the counts, in one pass."""
+    """One pass over the targets for the labels, then one over the rows for the counts."""
     labels = passes.total(labels_of, only_targets=True).values
     n_features = passes.source.n_features
     counted = passes.total(count, clone(estimator), labels, n_features)
@@ -90,7 +90,7 @@ def fit_naive_bayes(estimator: Any, passes: Passes) -> None:
 
 
 def fit_mixed(estimator: Any, passes: Passes) -> None:
-    """Labels first; then the counts of one block after the other, in this thread. The first block tells what columns are."""
+    """One pass for the labels, then one in this thread for the counts; the first block decides the kinds of the columns."""
     labels = passes.total(labels_of, only_targets=True)
     kept = labels.values[labels.weights > 0]
     for name in ("classes_", "coder_"):
@@ -109,7 +109,7 @@ def fit_mixed(estimator: Any, passes: Passes) -> None:
 
 
 def fit_discriminant(estimator: Any, passes: Passes) -> None:
-    """The estimator is fitted to a few rows with the moments of every class."""
+    """Fit the estimator to a few rows that have the moments of every class."""
     if estimator.shrinkage == "auto" or estimator.covariance_estimator is not None:
         raise ValueError(
             'shrinkage="auto" and covariance_estimator need all rows in memory; over blocks choose a number for shrinkage.'
@@ -123,7 +123,7 @@ def fit_discriminant(estimator: Any, passes: Passes) -> None:
 
 
 def component_moments(block: Block, components: Components) -> Moments:
-    """The statistic of EM; the sums are about the present means."""
+    """The statistic of EM; the sums are centred at the current means."""
     X = block.X.toarray() if scipy.sparse.issparse(block.X) else block.X
     return components.moments(Design(X), block.weight)
 
@@ -161,13 +161,13 @@ def fit_mixture(estimator: Any, passes: Passes) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Means, variances and weights of columns without their missing values."""
+    """Means, variances and weights of the non-missing values of columns."""
 
     found: tuple[np.ndarray, np.ndarray, np.ndarray]
     rows: int
 
     def merge(self, other: Columns) -> Columns:
-        """Of both sets of rows."""
+        """The moments of both sets of rows."""
         return Columns(merge_columns(self.found, other.found), self.rows + other.rows)
 
 

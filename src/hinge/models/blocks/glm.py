@@ -1,4 +1,4 @@
-"""Generalised linear models over blocks, with categories: a level counts wherever it first appears."""
+"""Generalised linear models over blocks, with categories whose levels may first appear in any block."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LevelRows:
     chosen: tuple[int, ...]
 
     def merge(self, other: LevelRows) -> LevelRows:
-        """The rows of both, without those whose levels others have."""
+        """The rows of both, without rows whose levels are in earlier ones."""
         return level_rows(join([self.X, other.X]), np.concatenate([self.y, other.y]), self.chosen)
 
 
@@ -60,7 +60,7 @@ def survey_levels(block: Block, n_features: int, categorical: Any, with_offset: 
 
 
 def _positions(categorical: Any, block: Block) -> Any:
-    """Names of categories as positions, where the block is an array with names."""
+    """Names of categorical columns as positions, if the block is an array with names."""
     values = np.asarray(categorical)
     if block.frame is None and block.names is not None and values.dtype.kind in "OU" and values.ndim == 1:
         return [block.names.index(name) for name in values.tolist()]
@@ -69,7 +69,7 @@ def _positions(categorical: Any, block: Block) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Encode:
-    """From a block to numbers and codes of categories."""
+    """Encode a block as numbers and codes of categories."""
 
     model: Any
     coding: Coding
@@ -79,7 +79,7 @@ class Encode:
 
 
 class GLMOverBlocks(OverBlocks):
-    """Minimises over all blocks, whose categories are coded as the estimator coded those of the stand-in."""
+    """Minimises over all blocks, with categories coded as in the fit to the stand-in."""
 
     def encoder(self, objective: Objective) -> Any:
         """None without categories."""
@@ -124,7 +124,7 @@ NULL_STEPS = 30
 
 
 class BlockRows(FitRows):
-    """The rows of all blocks: what inference asks of them, in a pass for each question."""
+    """The rows of all blocks, for inference; every quantity takes a pass."""
 
     def __init__(self, problem: BlockProblem, objective: Objective, *at: Any) -> None:
         super().__init__(objective, *at)
@@ -138,7 +138,7 @@ class BlockRows(FitRows):
         return self._total(block_fit_sums, *self.at)
 
     def log_likelihood(self, sums: FitSums) -> float:
-        """One pass; nan for Tweedie models with 1 < p < 2, whose φ would take dozens."""
+        """One pass; nan for Tweedie models with 1 < p < 2, whose φ would take dozens of passes."""
         distribution, phi = self.at[0], 1.0
         if not distribution.unit_dispersion:
             if getattr(distribution, "compound", False):
@@ -147,7 +147,7 @@ class BlockRows(FitRows):
         return self._total(block_log_likelihood, *self.at, phi)
 
     def null_risk(self) -> float:
-        """One pass without an offset: the best constant has the mean of the targets. Otherwise Newton's method."""
+        """The risk of the best constant: in one pass from the mean target if there is no offset, else by Newton's method."""
         view, loss = self.problem.view, self.problem.loss
         if not view.fit_intercept:
             return float(self._total(null_point, 0.0)[0])
@@ -155,13 +155,13 @@ class BlockRows(FitRows):
             mean = self.problem.passes.total(mean_target, view, only_targets=True)
             best = float(np.clip(loss.baseline(np.array([mean]), np.ones(1)), -745.0, 1e300))
             return float(self._total(null_point, best)[0])
-        b = best_null_bias(self.objective)  # of the stand-in
-        risk, slope, bend = self._total(null_point, b)
+        b = best_null_bias(self.objective)  # start at the best bias of the stand-in
+        risk, derivative, curvature = self._total(null_point, b)
         for _ in range(NULL_STEPS):
-            if not slope**2 > 1e-12 * bend * abs(risk):
+            if not derivative**2 > 1e-12 * curvature * abs(risk):
                 break
-            b -= slope / bend
-            risk, slope, bend = self._total(null_point, b)
+            b -= derivative / curvature
+            risk, derivative, curvature = self._total(null_point, b)
         return float(risk)
 
 

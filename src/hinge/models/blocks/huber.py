@@ -2,9 +2,8 @@
 
 F(w, b, σ) = Σ cᵢ [σ + σ·H_ε(rᵢ/σ)] + (α/Σs)‖w‖²,     r = y − Xw − b
 
-is convex in all of them together, so Newton's method goes over (w, b, σ) at once: a pass gives value, gradient and Hessian.
-An inlier's share of the Hessian is (2/σ)(dr − (r/σ)dσ)², that of a further column r/σ. The weights are then certified at the
-scale that was found.
+is jointly convex, so Newton's method updates (w, b, σ) together: a pass gives value, gradient and Hessian. An inlier adds
+(2/σ)(dr − (r/σ)dσ)² to the Hessian, as if r/σ were a further column. The weights are then certified at the scale found.
 """
 
 from __future__ import annotations
@@ -34,9 +33,11 @@ def joint_second_order(block: Block, view: View, point: np.ndarray, epsilon: flo
     z = (o.y - o.scores(w, b)) / scale
     near = np.abs(z) <= epsilon
     value = scale * (o.c @ (1.0 + np.where(near, z**2, 2.0 * epsilon * np.abs(z) - epsilon**2)))
-    slope = -2.0 * o.c * np.clip(z, -epsilon, epsilon)  # of F in the score of a row
+    score_derivative = -2.0 * o.c * np.clip(z, -epsilon, epsilon)  # derivative of F with respect to the score of a row
     by_scale = o.c @ (1.0 - np.minimum(z**2, epsilon**2))
-    gradient = np.concatenate([o.design.rmatmul(slope), np.full(ones, slope.sum()), np.full(1, by_scale)])
+    gradient = np.concatenate(
+        [o.design.rmatmul(score_derivative), np.full(ones, score_derivative.sum()), np.full(1, by_scale)]
+    )
     curvature = np.where(near, 2.0 / scale * o.c, 0.0)
     bent = curvature * z
     edges = [[o.design.rmatmul(curvature), curvature.sum()]] * ones + [[o.design.rmatmul(bent), bent.sum()]]
@@ -52,19 +53,19 @@ def joint_second_order(block: Block, view: View, point: np.ndarray, epsilon: flo
 
 
 class AtScale(OverBlocks):
-    """Begins at weights that are known."""
+    """Minimises over all blocks from given weights."""
 
     def __init__(self, estimator: Any, passes: Passes, stand_in: StandIn, known: tuple[np.ndarray, np.ndarray]) -> None:
         super().__init__(estimator, passes, stand_in)
         self.known = known
 
     def start(self, objective: Objective, tol: float) -> tuple[np.ndarray, np.ndarray]:
-        """The weights that were found with the scale."""
+        """The weights found together with the scale."""
         return self.known
 
 
 def fit_huber(estimator: Any, passes: Passes) -> None:
-    """At a known scale, or with the best one."""
+    """Fit at a given scale, or jointly with the scale."""
     if estimator.scale is not None:
         fit_linear(estimator, passes)
     else:
@@ -85,7 +86,7 @@ def fit_huber(estimator: Any, passes: Passes) -> None:
 
 
 def _with_scale(estimator: Any, passes: Passes, stand_in: StandIn) -> tuple[np.ndarray, np.ndarray, float]:
-    """The minimiser (w, b, σ), from that of the sample."""
+    """The minimiser (w, b, σ), started at that of the sample."""
     near = clone(estimator).fit(stand_in.X, stand_in.y, stand_in.weight)
     d, ones = near.coef_.size, int(estimator.fit_intercept)
     objective = make_objective(

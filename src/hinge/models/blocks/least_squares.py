@@ -1,7 +1,7 @@
-"""Least squares over blocks, with any penalty: one pass for the moments of (X, y), which are all that it sees of the data.
+"""Least squares over blocks, with any penalty: one pass for the moments of (X, y), which determine the solution.
 
-The estimator is fitted to a few rows with the same moments. Where rounding of the moments could hide an error of the size
-of the tolerance (nearly perfect fits), the weights are refined and judged in two more passes over the data themselves.
+The estimator is fitted to a few rows with the same moments. If the rounding error of the moments may exceed the tolerance (nearly
+perfect fits), the weights are refined and certified in two more passes over the data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hinge.solvers.run import Result
 
 
 class FromMoments:
-    """In place of a solver: solves the problem of the equivalent rows, and looks at the data where rounding demands it."""
+    """In place of a solver: solves the problem of the equivalent rows, and reads the data again if rounding requires it."""
 
     def __init__(self, estimator: Any, passes: Passes, found: Moments) -> None:
         self.estimator, self.passes, self.found = estimator, passes, found

@@ -1,8 +1,8 @@
 """Linear models over blocks.
 
-``fit`` of the estimator runs on a sample of rows that stands in for all of them: its weights are such that the weight of
-every class and of all rows together is right, so parameters are translated, classes are coded and attributes are set by the
-code for arrays. Where that code calls its solver, the problem is minimised over all blocks, from the sample's optimum.
+``fit`` of the estimator runs on a stand-in: a sample of rows, reweighted so that every class and all rows together have their true
+weight. The code for arrays thus translates parameters, codes classes and sets attributes. When it calls its solver, the problem is
+minimised over all blocks instead, from the optimum of the sample.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hinge.solvers.run import Result, minimise
 
 
 class StandIn:
-    """A sample of rows with weights that make it stand for all of them."""
+    """A sample of rows, reweighted to represent all rows."""
 
     def __init__(self, found: Survey) -> None:
         self.survey = found
@@ -47,14 +47,14 @@ class StandIn:
         self.weight = weight
 
     def add(self, X: Any, y: np.ndarray) -> None:
-        """More rows, of weight zero: they show their levels and count for nothing."""
+        """Add rows of weight zero, which only contribute their levels of categories."""
         self.X, self.y = join([self.X, X]), np.concatenate([self.y, y])
         self.weight = np.concatenate([self.weight, np.zeros(len(y))])
         if self.offset is not None:
             self.offset = np.concatenate([self.offset, np.zeros(len(y))])
 
     def view(self, objective: Objective, encode: Any = None) -> View:
-        """How blocks become examples of the problem that the estimator made of the stand-in."""
+        """The mapping from blocks to examples of the problem that the estimator made of the stand-in."""
         labels = values = factors = None
         if self.survey.labels is not None:
             labels = self.survey.labels.values
@@ -83,7 +83,7 @@ class OverBlocks:
         self.estimator, self.passes, self.stand_in = estimator, passes, stand_in
 
     def encoder(self, objective: Objective) -> Any:
-        """How features become numbers; None if they are."""
+        """The encoder of features as numbers; None if they are numbers."""
         return None
 
     def problem(self, objective: Objective) -> BlockProblem:
@@ -92,7 +92,7 @@ class OverBlocks:
         return BlockProblem(self.passes, view, objective.loss, objective.penalty, objective.d)
 
     def start(self, objective: Objective, tol: float) -> tuple[np.ndarray, np.ndarray]:
-        """Weights to begin with: the minimiser over the stand-in."""
+        """Initial weights: the minimiser over the stand-in."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             near = minimise(objective, tol=max(tol, 1e-9))[1]
@@ -112,7 +112,7 @@ class OverBlocks:
 
 
 def find_stand_in(estimator: Any, passes: Passes) -> StandIn:
-    """A pass for the sample."""
+    """The sample; takes a pass."""
     source = passes.source
     with_offset = source.roles.offset is not None or source.roles.features is None
     return StandIn(passes.total(survey, source.n_features, is_classifier(estimator), False, with_offset))
@@ -124,7 +124,7 @@ def fit_linear(estimator: Any, passes: Passes) -> None:
 
 
 def fit_given(estimator: Any, over_blocks: OverBlocks) -> None:
-    """``fit`` to the stand-in, with problems minimised over all blocks."""
+    """Call ``fit`` with the stand-in, and minimise its problems over all blocks."""
     stand_in = over_blocks.stand_in
     others = {} if stand_in.offset is None else {"offset": stand_in.offset}
     estimator._given = over_blocks
@@ -135,7 +135,7 @@ def fit_given(estimator: Any, over_blocks: OverBlocks) -> None:
 
 
 def fit_support_machine(estimator: Any, passes: Passes) -> None:
-    """A linear model that also describes its examples: what has an entry for each of them is left out."""
+    """Fit a linear model that also has attributes with one entry per example, which are left out."""
     if getattr(estimator, "multi_class", "ovr") != "ovr":
         raise ValueError('multi_class="crammer_singer" needs all rows in memory; over blocks use multi_class="ovr".')
     fit_linear(estimator, passes)
@@ -143,7 +143,7 @@ def fit_support_machine(estimator: Any, passes: Passes) -> None:
         vars(estimator).pop(name, None)
 
 
-# Attributes with an entry for every example, which the stand-in cannot give.
+# Attributes with one entry per example, which a fit to the stand-in cannot compute.
 PER_EXAMPLE = ("margins_", "slacks_", "dual_coef_", "support_", "n_support_", "outliers_")
 
 

@@ -1,4 +1,4 @@
-"""Predictions and scores of a source, block by block, in memory or straight into a Parquet file."""
+"""Predictions and scores of a source, block by block, in memory or directly to a Parquet file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hinge.blocks.totals import PartTotal
 
 
 def predict_source(estimator: Any, method: str, X: Any, *, to: str | Path | None = None, **options: Any) -> Any:
-    """A method of an estimator that gives one row per row of X, over blocks.
+    """A method of an estimator with one result per row of X, over blocks.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def restricted(estimator: Any, source: Source) -> Source:
 
 
 def nameless(estimator: Any) -> Any:
-    """The estimator as it predicts arrays whose columns are known to be in order."""
+    """The estimator without feature names, for arrays whose columns are known to be in order."""
     plain = copy.copy(estimator)
     vars(plain).pop("feature_names_in_", None)
     return plain
@@ -85,7 +85,7 @@ class Stacked:
         self.parts = parts
 
     def merge(self, other: Stacked) -> Stacked:
-        """Both."""
+        """The results of both, in order."""
         return Stacked(self.parts + other.parts)
 
 

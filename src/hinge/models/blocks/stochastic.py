@@ -1,4 +1,4 @@
-"""Stochastic gradient descent over blocks: an epoch is one pass, through the blocks in their order."""
+"""Stochastic gradient descent over blocks: an epoch is one pass through the blocks in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hinge.solvers.base import Status
 
 
 def fit_stochastic(estimator: Any, passes: Passes) -> None:
-    """Epochs until the objective, with the losses of the examples as they are met, stops falling."""
+    """Run epochs until the progressive objective (each loss taken just before its update) stops falling."""
     if estimator.early_stopping:
         raise ValueError("early_stopping=True needs all rows in memory; over blocks leave it False.")
     source, classify = passes.source, is_classifier(estimator)
@@ -41,16 +41,16 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
     ended = _epochs(estimator, passes, problems, rate, options, found.rows)
     estimator.n_iter_ = max(estimator.n_iter_, 1)
     estimator._show(stand_in.X.dtype)
-    certified = []
+    certificates = []
     for stream, problem in zip(estimator._state, problems):
         w, b = estimator._shown(stream)
         still, zero = problem.zero()
-        certified.append(
+        certificates.append(
             certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=CERTIFICATE_TOL)
         )
     status = Status.RULE if ended else Status.MAX_ITER
     estimator.certificate_ = with_run(
-        max(certified, key=lambda c: c.error),
+        max(certificates, key=lambda c: c.error),
         solver="sgd",
         iterations=estimator.n_iter_,
         seconds=np.nan,
@@ -65,12 +65,12 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
 
 
 def by_rows(block: Block) -> Any:
-    """X stored by rows, as examples are visited."""
+    """X stored by rows, since examples are visited one by one."""
     return rows_of(block.X)
 
 
 def _views(estimator: Any, stand_in: StandIn, classify: bool) -> list[View]:
-    """How blocks become examples: ±1 for two classes, one problem per class for more."""
+    """The mapping from blocks to examples: ±1 for two classes, one problem per class for more."""
     total = stand_in.survey.weight_sum
     if not classify:
         return [View(total, estimator.fit_intercept, encode=by_rows)]
@@ -108,7 +108,7 @@ def _epochs(
                 if not len(live):
                     continue
                 stream: Stream = estimator._state[j]
-                mean = o.weight_sum / rows  # weights compare examples across blocks
+                mean = o.weight_sum / rows  # scale by the mean weight over all blocks, not over this one
                 piece = replace(o, c=o.c * o.weight_sum / (mean * len(live)))
                 losses[j] += stream.epoch(piece, rate, options) * float(o.c.sum())
         estimator.n_iter_ += 1

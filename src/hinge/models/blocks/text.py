@@ -1,5 +1,5 @@
 """Vocabularies over blocks of texts: one pass counts the texts of every term; with ``max_features`` a second one counts its
-occurrences. The terms must fit into memory; HashingVectorizer needs none."""
+occurrences. The vocabulary must fit into memory; HashingVectorizer needs none."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hinge.features.tokenize import document_frequencies
 
 
 class TextsOfTerms(NamedTuple):
-    """In how many texts every term occurs, and how many texts there are."""
+    """The document frequency of every term, and the number of texts."""
 
     terms: Counter[str]
     texts: int
 
     def merge(self, other: TextsOfTerms) -> TextsOfTerms:
-        """Of both sets of texts."""
+        """The frequencies of both sets of texts."""
         more, less = (self, other) if len(self.terms) >= len(other.terms) else (other, self)
         more.terms.update(less.terms)
         return TextsOfTerms(more.terms, self.texts + other.texts)
@@ -48,7 +48,7 @@ def occurrences(block: Block, vectorizer: Any, terms: list[str]) -> np.ndarray:
 
 
 def fit_vectorizer(estimator: Any, passes: Passes) -> None:
-    """The terms of all texts and, for tf-idf, their factors."""
+    """Learn the terms of all texts and, for tf-idf, their factors."""
     estimator._warn_of_unused()
     fixed = estimator.vocabulary is not None
     if fixed:

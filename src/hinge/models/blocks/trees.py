@@ -1,8 +1,8 @@
 """Tables for trees over blocks: targets, categories, bins, and the blocks as codes of one byte per value.
 
-The bins are those of the table in memory: their edges come from the same rows. A pass over the targets comes first (numbers
-of rows, labels, sums), then one over the features for the categories, if there are any, one for the rows that the edges
-come from, and one that codes all blocks.
+The bins equal those of the table in memory, since their edges are computed from the same rows. The passes are: one over the targets
+(numbers of rows, labels, sums), one for the categories, if there are any, one for the sample that the edges are computed from, and
+one that codes all blocks.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from hinge.models.trees.boosting_options import WeightFacts
 from hinge.models.trees.inputs import Coder, balanced_factors, frame_values, predict_table, present
 from hinge.tables.frames import as_frame, chosen_columns
 
-SAMPLE = 200_000  # rows that the edges of bins come from, as in memory
-SAMPLE_SHARE = 0.25  # of the memory allowed, for them
+SAMPLE = 200_000  # rows that the edges of bins are computed from, as in memory
+SAMPLE_SHARE = 0.25  # share of the memory limit for these rows
 
 # ------------------------------------------------------------------------------------------------------------------- targets
 
@@ -61,7 +61,7 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class LabelSums:
-    """By label: rows, rows that have a weight, and the sum of the weights."""
+    """By label: rows, rows with positive weight, and the sum of the weights."""
 
     sums: dict[Any, tuple[int, int, ExactSum]]
 
@@ -75,13 +75,13 @@ class LabelSums:
 
 
 class Targets(NamedTuple):
-    """What a pass over the targets finds. Rows of weight zero are absent, as in memory."""
+    """The result of a pass over the targets. Rows of weight zero are left out, as in memory."""
 
     live: Counts
     labels: LabelSums | None
     weight: ExactSum
     moment: ExactSum  # Σ w y
-    fractions: int  # blocks with weights that are not whole numbers
+    fractions: int  # blocks with weights that are not integers
     weighted: int  # blocks that have weights
 
 
@@ -113,13 +113,13 @@ def targets(block: Block, classify: bool) -> Targets:
 
 @dataclass(frozen=True, eq=False)
 class TargetFacts:
-    """Labels with their weights, and what the limits of trees depend on."""
+    """Labels with their weights, and the totals that the limits of trees depend on."""
 
     rows: int
     firsts: dict[tuple[int, int], int]
     weights: WeightFacts
     mean: float  # of the targets of a regression
-    labels: Labels | None  # of rows that have a weight
+    labels: Labels | None  # of rows with positive weight
     factors: dict[Any, float] | None  # class weights
 
     def weight_of(self, block: Block, rows: Any) -> np.ndarray | None:
@@ -175,16 +175,16 @@ def _class_factors(class_weight: Any, labels: list[Any], weights: np.ndarray) ->
 
 
 class Reader:
-    """Blocks as trees take them: numbers with missing values, categories as codes; targets as ``target`` codes them."""
+    """Converts blocks to the inputs of trees: numbers with missing values, categories as codes, targets coded by ``target``."""
 
     def __init__(self, model: Any, coder: Coder, target: Callable[[np.ndarray], np.ndarray]) -> None:
-        model = copy.copy(model)  # tasks carry it: no larger than it must be
+        model = copy.copy(model)  # sent with every task, so keep it small
         for name in ("trees_", "_grown"):
             vars(model).pop(name, None)
         self.named, self.plain, self.coder, self.target = model, nameless(model), coder, target
 
     def table(self, block: Block) -> np.ndarray:
-        """The features of a block; infinite values are refused."""
+        """The features of a block; raises for infinite values."""
         if block.frame is not None:
             return predict_table(self.named, block.frame.to_native(), self.coder)
         return predict_table(self.plain, block.X, self.coder)
@@ -192,7 +192,7 @@ class Reader:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """The categories of some columns, and how often each occurs."""
+    """The categories of some columns, and their counts."""
 
     columns: list[Labels]
 
@@ -216,7 +216,7 @@ def categories(block: Block, chosen: list[int]) -> Categories:
 
 
 def learn_categories(passes: Passes, categorical: Any) -> Coder:
-    """The coder of the categorical columns; a pass, if there are any."""
+    """The coder of the categorical columns; takes a pass if there are any."""
     source, coder = passes.source, Coder()
     head = next(source.blocks(), None)
     if head is None:
@@ -235,7 +235,7 @@ def learn_categories(passes: Passes, categorical: Any) -> Coder:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The bins of all features, as arrays that travel; ``native`` is the form that is used."""
+    """The bins of all features as arrays that can be sent to workers; ``native`` is the compiled form."""
 
     low: np.ndarray
     high: np.ndarray
@@ -254,7 +254,7 @@ class Layout:
 
 
 class Piled(NamedTuple):
-    """Rows of several blocks, in order, each as its columns in a few sets; their weights."""
+    """Rows of several blocks, in order, with their columns divided into a few sets; and their weights."""
 
     parts: list[tuple[list[Any], np.ndarray | None]]
 
@@ -271,7 +271,7 @@ class Piled(NamedTuple):
 def sampled(
     block: Block, reader: Reader, facts: TargetFacts, rows: np.ndarray, cuts: list[slice], files: SpoolFiles | None
 ) -> Piled | None:
-    """The rows of a block that the edges come from, in memory or in a file."""
+    """The rows of a block that the edges are computed from, in memory or in a file."""
     live = live_rows(block)
     here = np.arange(block.rows)[live]
     first = facts.firsts[block.key]
@@ -288,9 +288,10 @@ def sampled(
 
 
 def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: int, seed: int) -> Layout:
-    """The bins, from the rows that they would come from in memory.
+    """The bins, from the same rows as for the table in memory.
 
-    Rows that do not fit go to files, and the edges of some columns are found at a time; on a cluster fewer are drawn.
+    Rows that exceed the memory limit go to files, and edges are computed for a few columns at a time; on a cluster a smaller sample
+    is drawn instead.
     """
     source = passes.source
     d, allowed = source.n_features, SAMPLE_SHARE * source.memory_allowed
@@ -299,7 +300,7 @@ def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: in
     if isinstance(source.executor, Cluster):
         most = int(np.clip(allowed / (8 * d), 1000, SAMPLE))
     elif 8 * d * rows > allowed:
-        width = int(np.clip(allowed / (16 * rows), 1, d))  # two copies are made of the columns at hand
+        width = int(np.clip(allowed / (16 * rows), 1, d))  # two copies of these columns are in memory
         cuts = [slice(j, min(j + width, d)) for j in range(0, d, width)]
         files = SpoolFiles()
     drawn = core.tree_sample(facts.rows, most, seed)
@@ -316,7 +317,7 @@ def find_layout(passes: Passes, reader: Reader, facts: TargetFacts, max_bins: in
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Which features have missing values, how many categories there are, and the rows of every block."""
+    """The features with missing values, the numbers of categories, and the rows of every block."""
 
     missing: np.ndarray
     bins: np.ndarray
@@ -344,7 +345,7 @@ class Coded:
 
 
 def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tuple[Coded | None, Found]:
-    """A block as codes, or None if none of its rows has a weight; its target as the estimator codes it."""
+    """A coded block with its coded target, or None if all its rows have weight zero."""
     rows = live_rows(block)
     if not isinstance(rows, slice) and not len(rows):
         return None, Found(layout.missing, np.ones_like(layout.bins), Counts({}))
@@ -355,7 +356,7 @@ def code(block: Block, reader: Reader, facts: TargetFacts, layout: Layout) -> tu
 
 
 def read_features(estimator: Any, passes: Passes) -> Coder:
-    """Sets the names of the features, and learns their categories."""
+    """Set the names of the features, and learn their categories."""
     adopt_names(estimator, passes.source)
     estimator._coder = learn_categories(passes, estimator.categorical_features)
     return estimator._coder

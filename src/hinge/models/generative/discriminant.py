@@ -1,4 +1,4 @@
-"""Gaussian discriminants, and the linear one: the same covariance for all classes.
+"""Base class of Gaussian discriminants, and linear discriminant analysis: the same covariance for all classes.
 
     δ_c(x) = log π_c − ½ log|Σ_c| − ½ (x − μ_c)' Σ_c⁻¹ (x − μ_c)
 
@@ -20,14 +20,14 @@ from hinge.models.generative.base import OUTPUT, ClassPosterior, as_output, log_
 from hinge.models.generative.linear_form import LinearForm
 from hinge.problem.losses import Logistic, Loss, Softmax
 
-# An eigenvalue this small beside the largest is zero but for rounding.
+# Eigenvalues below this share of the largest are zero up to rounding.
 SINGULAR = 1e-12
-# Deviations below this share of the mean are rounding.
+# Deviations below this share of the mean are rounding errors.
 ROUNDING = 1e-13
 
 
 class GaussianDiscriminant(ClassPosterior, ClassifierMixin, Estimator):
-    """Checking, class means, shrinkage, and what is made of the scores."""
+    """Base class: checks, class means, shrinkage, and predictions from scores."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("tol"),
@@ -81,18 +81,18 @@ class GaussianDiscriminant(ClassPosterior, ClassifierMixin, Estimator):
         joint = self._wanted(X, OUTPUT.joint)
         if joint.shape[1] != 2:
             return joint
-        # Where both densities are zero in floating point the prior decides, as it does for probabilities.
+        # If both densities underflow to zero the prior decides, as it does for probabilities.
         with np.errstate(divide="ignore"):
             joint = np.where(np.isneginf(joint).all(axis=1, keepdims=True), np.log(self.priors_), joint)
         return joint[:, 1] - joint[:, 0]
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianDiscriminant):
-    """Gaussian classes with one covariance: a linear classifier, and the directions that tell classes apart best.
+    """Gaussian classes with one covariance: a linear classifier, and the directions that separate the classes best.
 
     Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ)];  scores δ_c(x) = ⟨Σ⁻¹μ_c, x⟩ − ½⟨μ_c, Σ⁻¹μ_c⟩ + log π_c. Σ is the scatter
     within classes divided by n; with shrinkage (or a solver other than "svd"), Σ_c π_c Σ_c of the shrunk class
-    covariances. Directions without spread are left out.
+    covariances. Directions without variance are left out.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def _whitening(self, covariance: np.ndarray) -> np.ndarray:
-        """A matrix A with A'ΣA = I, on the directions in which there is spread."""
+        """A matrix A with A'ΣA = I, on the directions with positive variance."""
         require_no_overflow(covariance)
         deviation = self._deviations(np.diag(covariance))
         values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
@@ -203,12 +203,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return R.T @ (vectors[:, kept] / values[kept]) / deviation[:, None]
 
     def _deviations(self, variance: np.ndarray) -> np.ndarray:
-        """Standard deviations of the columns; 1 for constant ones, whose variance is that of the rounding of their mean."""
+        """Standard deviations of the columns; 1 for constant ones, whose computed variance is rounding error."""
         deviation = np.sqrt(variance)
         return np.where(deviation > ROUNDING * np.abs(self._means).max(axis=0), deviation, 1.0)
 
     def _with_spread(self, values: np.ndarray) -> np.ndarray:
-        """Which eigenvalues of the correlations count as more than zero."""
+        """A mask of the eigenvalues of the correlations that are numerically positive."""
         kept = np.sqrt(np.maximum(values, 0.0)) > self.tol
         if not np.any(kept):
             raise ValueError(
@@ -241,7 +241,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return min(self._max_components, self.scalings_.shape[1])
 
     def transform(self, X: Any) -> np.ndarray:
-        """The examples in the directions that separate the class means best, within-class covariance 1."""
+        """Project the examples on the directions that separate the class means best, scaled to within-class covariance I."""
         check_is_fitted(self)
         X = check_predict(self, X)
         scalings = self.scalings_[:, : self._n_features_out].astype(np.float64)
@@ -253,7 +253,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return LinearForm(self.coef_.astype(np.float64), self.intercept_.astype(np.float64))
 
     def score_loss(self) -> Loss:
-        """The loss whose inverse link takes scores to probabilities."""
+        """The loss whose inverse link maps scores to probabilities."""
         check_is_fitted(self)
         return Logistic() if len(self.classes_) == 2 else Softmax()
 

@@ -1,4 +1,4 @@
-"""Quadratic discriminant analysis: a normal distribution with its own covariance for every class."""
+"""Quadratic discriminant analysis: a normal distribution with a separate covariance for every class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hinge.models.generative.discriminant import SINGULAR, GaussianDiscriminant
 
 
 class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
-    """Gaussian classes, each with a covariance of its own.
+    """Gaussian classes with separate covariances.
 
     Maximises  Σ sᵢ log[π_{yᵢ} N(xᵢ; μ_{yᵢ}, Σ_{yᵢ})];  Σ_c is the scatter of class c divided by n_c, then
     (1 − reg_param) Σ_c + reg_param·I.
@@ -127,6 +127,6 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
             prior = np.log(self.priors_)
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
-        if output == OUTPUT.joint:  # distances that overflow: the density is zero
+        if output == OUTPUT.joint:  # a distance overflowed: the density is zero
             return np.where(np.isnan(values), -np.inf, values)
         return as_output(values, output, prior)

@@ -81,10 +81,10 @@ class OneVsOneClassifier(Reduction):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None, **partial_fit_params: Any
     ) -> OneVsOneClassifier:
-        """Show every learner what one more piece of data has of its two classes.
+        """Update every learner with the examples of its two classes in one more batch.
 
-        ``classes`` lists all labels and is needed in the first call. A learner that has met neither of its classes yet
-        cannot vote: predict when every class has been seen.
+        ``classes`` lists all labels and is needed in the first call. A learner without examples of its classes cannot vote:
+        call predict after every class has occurred.
         """
         X, codes, arguments, first = self._check_piece(X, y, classes, sample_weight, partial_fit_params)
         self._learn_piece(self._in_pairs(X, codes, arguments), first)
@@ -103,7 +103,7 @@ class OneVsOneClassifier(Reduction):
 
     def _adopt_features(self) -> None:
         super()._adopt_features()
-        if self.pairwise_indices_ is not None:  # a column for every example of any pair
+        if self.pairwise_indices_ is not None:  # one column per training example
             self.n_features_in_ = len(np.unique(np.concatenate(self.pairwise_indices_)))
 
     def _inputs(self, X: Any) -> list[Any]:
@@ -125,14 +125,14 @@ class OneVsOneClassifier(Reduction):
             return h[:, 0]
         sums = np.zeros((len(h), len(self.classes_)))
         votes = np.zeros_like(sums)
-        # A pair's score is squeezed into (−1, 1) first: no pair decides alone because its scores are long.
-        squeezed = h / (1.0 + np.abs(h)) if self.vote == "majority" else h
+        # Scores are mapped into (−1, 1) first, so that no pair dominates by the scale of its scores.
+        bounded = h / (1.0 + np.abs(h)) if self.vote == "majority" else h
         for column, (i, j) in enumerate(self.pairs_):
-            sums[:, j] += squeezed[:, column]
-            sums[:, i] -= squeezed[:, column]
+            sums[:, j] += bounded[:, column]
+            sums[:, i] -= bounded[:, column]
             votes[:, j] += h[:, column] > 0
             votes[:, i] += h[:, column] <= 0
-        # Sums of scores squeezed below half a vote decide between classes with equal votes.
+        # Sums of scores, mapped below half a vote, break ties between classes.
         return votes + sums / (3.0 * (1.0 + np.abs(sums))) if self.vote == "majority" else sums
 
     @available_if(lambda meta: meta.vote == "probability" and gives_probabilities(meta))

@@ -21,7 +21,7 @@ from hinge.models.routing import Arguments
 
 
 class OneVsRestClassifier(Reduction):
-    """One binary learner per class, which tells it from all others; predicts  argmax_i h_i(x).
+    """One binary learner per class, which separates it from all others; predicts  argmax_i h_i(x).
 
     With a 0/1 matrix y, dense or sparse, of several labels per row the labels with h_i(x) > 0 are predicted.
 
@@ -97,7 +97,7 @@ class OneVsRestClassifier(Reduction):
         return np.asarray(y.toarray() if scipy.sparse.issparse(y) else y).astype(np.intp)
 
     def _codes(self, y: np.ndarray) -> np.ndarray:
-        """Labels as 0 … k−1. One class alone is allowed: it is predicted of everything."""
+        """Labels as 0 … k−1. A single class is allowed, and is then predicted for every row."""
         if y.dtype.kind != "f" and all(label == y[0] for label in y):
             self.classes_ = y[:1].copy()
             return np.zeros(len(y), dtype=np.intp)
@@ -107,7 +107,7 @@ class OneVsRestClassifier(Reduction):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, sample_weight: Any = None, **partial_fit_params: Any
     ) -> OneVsRestClassifier:
-        """Show every learner one more piece of data; ``classes`` lists all labels and is needed in the first call."""
+        """Update every learner with one more batch; ``classes`` lists all labels and is needed in the first call."""
         X, codes, arguments, first = self._check_piece(X, y, classes, sample_weight, partial_fit_params)
         self.multilabel_ = False
         self._learn_piece(self._against_the_rest(X, codes, arguments), first)

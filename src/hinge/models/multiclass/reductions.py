@@ -1,4 +1,4 @@
-"""Many classes by way of two, over any binary learner: what one-vs-rest, all pairs and codes share."""
+"""Reductions of multiclass problems to binary ones: the base class of one-vs-rest, one-vs-one and output codes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hinge.models.meta import take_rows
 from hinge.models.multiclass.base import HighestScore
 from hinge.models.routing import Arguments, route, router, routing_enabled, take_arguments
 
-Problem = tuple[Any, np.ndarray, Arguments]  # inputs, labels 0 and 1, further arguments of fit, weights among them
+Problem = tuple[Any, np.ndarray, Arguments]  # inputs, labels 0 and 1, further arguments of fit such as weights
 
 
 def binary_scores(learner: Any, X: Any) -> np.ndarray:
-    """h(x), positive for the second class: the decision function, or what is predicted of 0 and 1 less one half."""
+    """h(x), positive for the second class: the decision function, or the predicted 0 or 1 minus one half."""
     if hasattr(learner, "decision_function"):
         scores = np.asarray(learner.decision_function(X), dtype=np.float64)
         return scores if scores.ndim == 1 else scores[:, -1]
@@ -62,12 +62,12 @@ def fit_binary(template: Any, X: Any, y: np.ndarray, arguments: Arguments) -> An
 
 
 def fit_piece(learner: Any, X: Any, y: np.ndarray, arguments: Arguments) -> Any:
-    """The learner after one more piece of a stream, whose labels are 0 and 1."""
+    """Update the learner with one more batch, whose labels are 0 and 1."""
     return learner.partial_fit(X, y, classes=np.arange(2), **arguments) if len(y) else learner
 
 
 def learns_in_pieces(meta: Any) -> bool:
-    return meta.estimator.partial_fit is not None  # its AttributeError becomes the cause of ours
+    return meta.estimator.partial_fit is not None  # the AttributeError becomes the cause of that of this estimator
 
 
 def gives_probabilities(meta: Any) -> bool:
@@ -76,18 +76,18 @@ def gives_probabilities(meta: Any) -> bool:
 
 
 class Reduction(MetaEstimatorMixin, HighestScore):
-    """Shared by the reductions: checking, and fitting one binary learner per column of a problem table.
+    """Base class of the reductions: checks, and fits of one binary learner per column of a problem table.
 
-    X is handed on as it is: the learner, which may be a pipeline over text or missing values, checks it.
+    X is passed on unchecked: the learner, which may be a pipeline over text or missing values, checks it.
     """
 
     estimator: Any
     n_jobs: int | None
-    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}  # the learner's
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}  # only the learner requests it
     __metadata_request__partial_fit: ClassVar = {"sample_weight": UNUSED}
 
     def get_metadata_routing(self) -> Any:
-        """The learner gets what it has requested of the arguments of ``fit`` and ``partial_fit``."""
+        """Route to the learner the arguments of ``fit`` and ``partial_fit`` that it has requested."""
         return router(self, estimator=(self.estimator, {"fit": "fit", "partial_fit": "partial_fit"}))
 
     def __sklearn_tags__(self) -> Any:
@@ -97,14 +97,14 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         return tags
 
     def _check(self, X: Any, y: Any, sample_weight: Any, arguments: Arguments) -> tuple[Any, np.ndarray, Arguments]:
-        """X, codes and arguments for the learner, without examples of weight zero (they must count for nothing)."""
+        """X, codes and arguments for the learner, without examples of weight zero, which must have no effect."""
         X, y, arguments = self._check_rows(X, y, self._for_learner("fit", sample_weight, arguments))
         return X, code_labels(self, y), arguments
 
     def _check_piece(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, arguments: Arguments
     ) -> tuple[Any, np.ndarray, Arguments, bool]:
-        """The same for a piece of a stream, and whether it is the first."""
+        """The same for a batch of a stream, and whether it is the first."""
         arguments = self._for_learner("partial_fit", sample_weight, arguments)
         first = _check_partial_fit_first_call(self, classes)
         if first and len(self.classes_) < 2:
@@ -148,13 +148,13 @@ class Reduction(MetaEstimatorMixin, HighestScore):
         return y
 
     def _take(self, X: Any, rows: np.ndarray) -> Any:
-        """Rows of X, and the same columns where X holds kernel values of pairs of rows."""
+        """Rows of X, and the same columns if X holds kernel values of pairs of rows."""
         part = take_rows(X, rows)
         return part[:, rows] if get_tags(self.estimator).input_tags.pairwise else part
 
     @property
     def n_classes_(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.classes_)
 
     def _learn(self, problems: list[Problem]) -> None:

@@ -35,8 +35,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + α/(2B s̄) Σ_l ‖W_l‖²  over the weights of
     f(x) = h(… h(xW₁ + b₁) …)W_L + b_L, where B is the batch size and s̄ the mean weight (scikit-learn's scaling of
     ``alpha``). ℓ is the logistic loss for two classes (and for each label of a multilabel problem), the softmax loss
-    for more. The objective is not convex: the result depends on ``random_state``, and on nothing else (not on the
-    number of threads).
+    for more. The objective is not convex: the result depends on ``random_state``, but not on the number of threads.
 
     Parameters
     ----------
@@ -191,7 +190,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         self.precision = precision
 
     def score_loss(self) -> Loss:
-        """The loss that is minimised."""
+        """The training loss."""
         if self.loss is None:
             several = not getattr(self, "_multilabel", False) and len(getattr(self, "classes_", ())) > 2
             return Softmax() if several else Logistic()
@@ -272,7 +271,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
 
     @available_if(is_stochastic)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MLPClassifier:
-        """One pass over these examples, going on from where the network is.
+        """One pass over these examples, starting at the current weights.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ n_outputs_, out_activation_
         self.precision = precision
 
     def score_loss(self) -> Loss:
-        """The loss that is minimised."""
+        """The training loss."""
         if isinstance(self.loss, str):
             return REGRESSION_LOSSES[self.loss]()
         loss = as_loss(self.loss)
@@ -145,7 +145,7 @@ n_outputs_, out_activation_
 
     @available_if(is_stochastic)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> MLPRegressor:
-        """One pass over these examples, going on from where the network is.
+        """One pass over these examples, starting at the current weights.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from hinge.models.trees.tree import DecisionTreeClassifier, DecisionTreeRegresso
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    """The vote of a classifier fitted to bootstrap samples: mean probabilities, or counted labels.
+    """The vote of a classifier fitted to bootstrap samples: mean probabilities, or counts of predicted labels.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     def _output(self, member: Any, X: Any, arguments: Arguments) -> np.ndarray:
         out = np.zeros((X.shape[0], len(self.classes_)))
         if callable(getattr(member, "predict_proba", None)):
-            out[:, member.classes_] = member.predict_proba(X, **arguments)  # a bag may lack a class
+            out[:, member.classes_] = member.predict_proba(X, **arguments)  # a class may be missing from a bag
         else:
             out[np.arange(len(out)), member.predict(X, **arguments)] = 1.0
         return out

@@ -1,4 +1,4 @@
-"""What bagging classifiers and regressors share: samples of rows and features, one learner on each."""
+"""Base class of bagging: samples of rows and features, with one learner on each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hinge.models.trees.out_of_bag import forget_out_of_bag, warn_of_few
 
 
 class BaseBagging(Members, Estimator):
-    """What the classifier and the regressor share."""
+    """Base class of the classifier and the regressor."""
 
     bags_: list[np.ndarray]
     estimators_features_: list[np.ndarray]
@@ -74,15 +74,15 @@ class BaseBagging(Members, Estimator):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """The learner gets the arguments that it has requested for the method that is called for one of these."""
+        """Route to the learner the arguments that it has requested for the methods that these call."""
         return router(self, estimator=(self._base(), self._methods()))
 
     def _methods(self) -> dict[str, str]:
-        """The learner's methods by those that call them."""
+        """The methods of the learner by the methods that call them."""
         return {"fit": "fit", "predict": "predict"}
 
     def _arguments(self, caller: str, given: Arguments) -> Arguments:
-        """What the members get of the arguments of a method."""
+        """The arguments of a method that are passed to the members."""
         return dict(route(self, caller, given).estimator[self._methods()[caller]])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
@@ -145,7 +145,7 @@ class BaseBagging(Members, Estimator):
         return self
 
     def _begin(self) -> int:
-        """How many members there are already; without ``warm_start`` none are kept."""
+        """The number of members of an earlier fit; zero without ``warm_start``."""
         if not self.warm_start or not hasattr(self, "estimators_"):
             self._seed = int(check_random_state(self.random_state).randint(INT32))
             self.estimators_, self.bags_, self._draws, self.estimators_features_ = [], [], [], []
@@ -158,17 +158,17 @@ class BaseBagging(Members, Estimator):
 
     @property
     def estimator_(self) -> Any:
-        """The learner of which copies are fitted."""
+        """The learner that is cloned and fitted."""
         return self._base()
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
-        """The rows drawn for each member, as often as they were drawn."""
+        """The rows drawn for each member, with repetitions."""
         check_is_fitted(self)
         return [np.repeat(bag, draws) for bag, draws in zip(self.bags_, self._draws)]
 
     def _columns(self, d: int, seed: tuple[int, int]) -> np.ndarray:
-        """The features a member sees."""
+        """The features of a member."""
         if isinstance(self.max_features, (int, np.integer)):
             count = int(self.max_features)
         else:
@@ -180,7 +180,7 @@ class BaseBagging(Members, Estimator):
         return np.sort(np.random.default_rng([1, *seed]).choice(d, count, replace=self.bootstrap_features))
 
     def _constant(self, codes: np.ndarray, bag: np.ndarray) -> Any:
-        """A member for bags no learner can be fitted to; only classifiers have them."""
+        """A member for bags that no learner can be fitted to; only classifiers need one."""
         return None
 
     def _out_of_bag(self, X: Any, y: np.ndarray, weight: Any) -> None:
@@ -202,7 +202,7 @@ class BaseBagging(Members, Estimator):
         return sum(self._output(member, part, arguments) for member, part in self._parts(X)) / len(self.estimators_)
 
     def _parts(self, X: Any) -> Iterator[tuple[Any, Any]]:
-        """The members, each with the columns of X that it sees."""
+        """The members, each with its columns of X."""
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
         for member, columns in zip(self.estimators_, self.estimators_features_):
@@ -211,7 +211,7 @@ class BaseBagging(Members, Estimator):
 
 @dataclass(frozen=True)
 class OneClass:
-    """Says the same class for every row: the member for a bag that holds one class only."""
+    """Predicts the same class for every row: the member of a bag with a single class."""
 
     classes_: np.ndarray
 
@@ -223,7 +223,7 @@ class OneClass:
 
 
 def _without_replacement(order: np.ndarray, counts: Any, draws: int, seed: tuple[int, int]) -> np.ndarray:
-    """How often each row is drawn: equal rows in any order, and a row of count 2 like two rows, give the same draws."""
+    """The counts of a bootstrap sample. They do not depend on the order of rows, and a row of count 2 equals two rows."""
     counts = np.ones(len(order)) if counts is None else counts
     copies = np.repeat(order, counts[order].astype(int))
     picked = np.random.default_rng([0, *seed]).permutation(len(copies))[:draws]
@@ -241,5 +241,5 @@ def _numbers(X: Any) -> np.ndarray:
 
 def _checked(estimator: Any, X: Any, reset: bool = True) -> Any:
     check_indices(X)
-    # Whether X may hold infinite values is for the members to decide.
+    # Infinite values are allowed here: the members check them.
     return validate_data(estimator, X, reset=reset, accept_sparse=("csr", "csc"), ensure_all_finite=False)

@@ -1,4 +1,4 @@
-"""Boosting histogram trees round by round: options, bins, held-out rows, when to stop."""
+"""Gradient boosting of histogram trees: options, bins, held-out rows, early stopping."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 100
 
 
 class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
-    """What the classifier and the regressor share."""
+    """Base class of the classifier and the regressor."""
 
     _takes_infinity: ClassVar[bool] = True
 
@@ -122,7 +122,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
 
     @property
     def rounds(self) -> int:
-        """The number of rounds, by either name; max_iter at its default does not count."""
+        """The number of rounds, from either parameter; max_iter at its default is ignored."""
         if self.n_estimators is None:
             return int(self.max_iter)
         if self.max_iter not in (ROUNDS, self.n_estimators):
@@ -133,7 +133,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
 
     @property
     def patience(self) -> int:
-        """For how many rounds early stopping waits."""
+        """The number of rounds that early stopping waits for."""
         return 10 if self.n_iter_no_change is None else int(self.n_iter_no_change)
 
     @with_callbacks
@@ -169,7 +169,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
 
     @with_callbacks
     def fit_sharing(self, X: Any, y: Any, sample_weight: Any = None, *, bins: dict[Any, Binned]) -> Any:
-        """``fit``, with the table in bins taken from ``bins``, or put there for other settings on the same rows."""
+        """``fit`` with the binned table from ``bins``, or stored there for other settings on the same rows."""
         self._validate_params()
         return self._fit(X, y, sample_weight, bins=bins)
 
@@ -200,7 +200,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
         self._coder = coder
         targets, loss = self._targets(y)
         self._loss = loss
-        if not self._continues():  # rounds that are added hold out the same rows
+        if not self._continues():  # added rounds hold out the same rows as before
             self._seed = int(check_random_state(self.random_state).randint(INT32))
         seed = self._seed
 
@@ -234,11 +234,11 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
             )
 
     def _stops_by_default(self, n: int) -> bool:
-        """Whether to stop early by default: with rows enough to set some aside."""
+        """Whether to stop early by default: if there are enough rows to hold some out."""
         return n > 10_000
 
     def _continues(self) -> bool:
-        """Whether this fit adds to trees that an earlier one kept for that purpose."""
+        """Whether this fit adds to the trees of an earlier one (``warm_start``)."""
         return self.warm_start and bool(getattr(self, "_grown", None))
 
     def _hold_out(self, X: np.ndarray, y: np.ndarray, weight: Any, seed: int) -> tuple[Any, Any, Any, Any]:
@@ -249,7 +249,7 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
         few = classes and np.min(np.unique(y, return_counts=True)[1]) < 2
         train, test = train_test_split(
             rows,
-            test_size=np.asarray(self.validation_fraction).item(),  # a share, or a whole number of rows
+            test_size=np.asarray(self.validation_fraction).item(),  # a share, or a number of rows
             random_state=seed,
             stratify=y if classes and not few else None,
         )

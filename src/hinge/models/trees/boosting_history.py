@@ -63,7 +63,7 @@ class History:
         n_estimators:  t > p and vₜ + tol ≥ max(vₜ₋ₚ … vₜ₋₁)           (GradientBoosting)
     """
 
-    sees_samples = True  # whether the out-of-bag rows of a round are available
+    has_out_of_bag = True  # whether the out-of-bag rows of a round are available
 
     def __init__(self, estimator: Any, loss: BoostedLoss, watch: Any, booster: Any) -> None:
         self.estimator, self.loss, self.watch, self.booster = estimator, loss, watch, booster
@@ -73,7 +73,7 @@ class History:
         half = loss.outputs == 1 and isinstance(loss.definition, (Squared, Logistic))
         self.unit = 2.0 if classic and half else 1.0
         self.native = native_loss(loss.definition) if loss.outputs == 1 else None
-        self.samples = self.records and estimator.subsample < 1 and self.sees_samples
+        self.samples = self.records and estimator.subsample < 1 and self.has_out_of_bag
         earlier = vars(estimator) if continued else {}
         self.train: list[float] = list(earlier.get("train_score_", ()))
         # Out-of-bag losses after each round, and their decrease in the round.

@@ -11,11 +11,11 @@ from hinge.models.trees.boosting_loss import BoostedLoss, Leaves
 from hinge.models.trees.inputs import is_frequency, monotone_list
 from hinge.models.trees.limits import limit_of_rows
 
-INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # how many features may meet in a branch
+INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # the largest number of features in a branch
 
 
 class WeightFacts(NamedTuple):
-    """What the limits of a tree depend on: the sum of the weights, whether there are any, and whether they are counts."""
+    """The weights as the limits of a tree use them: their sum, whether there are any, and whether they are counts."""
 
     total: float
     given: bool
@@ -23,12 +23,12 @@ class WeightFacts(NamedTuple):
 
     @classmethod
     def of(cls, weight: np.ndarray | None, n: int) -> WeightFacts:
-        """Of the weights of n rows."""
+        """The totals of the weights of n rows."""
         return cls(float(n if weight is None else weight.sum()), weight is not None, is_frequency(weight))
 
 
 def boosting_options(model: Any, d: int, n: int, loss: BoostedLoss, weights: WeightFacts) -> dict[str, Any]:
-    """The settings of the trees for a table of n rows and d columns, as the native code takes them."""
+    """The native options of the trees for a table of n rows and d columns."""
     names = list(getattr(model, "feature_names_in_", ()))
     allowed = []
     groups = [] if model.interaction_cst is None else model.interaction_cst
@@ -44,11 +44,11 @@ def boosting_options(model: Any, d: int, n: int, loss: BoostedLoss, weights: Wei
     total = weights.total
     rows = total if weights.counts else n
     least = limit_of_rows(model.min_samples_leaf, rows, 1)
-    # Of a row of mean weight: the unit of the weights does not matter.
+    # Relative to the mean weight, so that the unit of the weights does not matter.
     least_hessian, fraction = 1e-3 * total / rows, model.min_weight_fraction_leaf
     if loss.outputs > 1 or loss.leaves is Leaves.NEWTON or not weights.given or weights.counts:
         least = max(least, np.ceil(fraction * rows))
-    else:  # the Hessian of a leaf is its weight times the curvature; the last digits are rounded
+    else:  # the Hessian of a leaf is its weight times the curvature, up to rounding
         least_hessian = max(least_hessian, (1 - 1e-7) * fraction * total * loss.bound)
     leaves = model.max_leaf_nodes or max(2, min(2 ** (model.max_depth or 15), 2**15, int(rows) // max(1, int(least))))
     return {
@@ -59,7 +59,7 @@ def boosting_options(model: Any, d: int, n: int, loss: BoostedLoss, weights: Wei
         "min_hessian": least_hessian,
         "min_count": int(least),
         "min_split": int(limit_of_rows(model.min_samples_split, rows, 2)),
-        # The gain of squared error is the fall of the sum of squares: impurity times weight.
+        # The gain of the squared error is the decrease of the sum of squares: impurity times weight.
         "min_gain": max(float(model.min_gain), model.min_impurity_decrease * total),
         "prune": model.ccp_alpha * total,
         "category_smoothing": 10.0,

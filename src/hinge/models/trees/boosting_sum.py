@@ -1,4 +1,4 @@
-"""A fitted sum of trees: its scores, round by round, its leaves, and what each feature adds."""
+"""A fitted sum of trees: its scores, round by round, its leaves, and the contributions of features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hinge.problem.losses import Loss
 
 
 class BoostedSum:
-    """f = f₀ + η Σ_t tree_t, as boosting left it."""
+    """The fitted f = f₀ + η Σ_t tree_t."""
 
     trees_: Any  # Trees, or None before the first round
     n_iter_: int
@@ -32,14 +32,14 @@ class BoostedSum:
     _grown: list[Any]
 
     def first_rounds(self, rounds: int) -> Any:
-        """A copy of the model as it was after so many rounds."""
+        """A copy of the model after its first rounds."""
         check_is_fitted(self)
         short = copy.copy(self)
         short.trees_, short.n_iter_ = self.trees_.first(rounds * self._loss.outputs), rounds
         return short
 
     def score_loss(self) -> Loss:
-        """The loss that is minimised: its inverse link takes scores to means or probabilities."""
+        """The training loss, whose inverse link maps scores to means or probabilities."""
         check_is_fitted(self)
         return self._loss.definition
 
@@ -75,7 +75,7 @@ class BoostedSum:
 
     @property
     def max_features_(self) -> int:
-        """How many features each split may choose from."""
+        """The number of features that a split may choose from."""
         check_is_fitted(self)
         return feature_count(self.max_features, self.n_features_in_)
 
@@ -95,13 +95,13 @@ class BoostedSum:
 
     @property
     def n_trees_per_iteration_(self) -> int:
-        """How many trees a round has: one per score."""
+        """The number of trees per round: one per score."""
         check_is_fitted(self)
         return self._loss.outputs
 
     @property
     def is_categorical_(self) -> np.ndarray | None:
-        """Which columns are categories; None if there are none."""
+        """A mask of the categorical columns; None if there are none."""
         check_is_fitted(self)
         mask = np.isin(np.arange(self.n_features_in_), list(self._coder.columns))
         return mask if mask.any() else None
@@ -114,7 +114,7 @@ class BoostedSum:
         return as_shares(add_gains(np.zeros(self.n_features_in_), gains, scaled=False))
 
     def shap_values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """How much each feature moves the score of each row (TreeSHAP), and the expected score.
+        """The contribution of each feature to the score of each row (TreeSHAP), and the expected score.
 
         Returns ``(phi, base)`` with phi of shape (n, d) (or (n, d, k) for k classes): base + Σ_j phi_j = score.
         """

@@ -1,4 +1,4 @@
-"""What forests share: growing trees on samples, means over them, out-of-bag predictions, quantiles."""
+"""Base class of forests: trees on samples, means over them, out-of-bag predictions, quantiles."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ MOST_DRAWS = 2**31 - 1
 
 
 def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
-    """How many rows a sample draws; with ``replace`` it may draw more than there are."""
+    """The number of rows of a sample; with ``replace`` it may exceed the number of rows of the table."""
     if max_samples is None:
         return total
-    whole = isinstance(max_samples, (int, np.integer))
-    if max_samples > MOST_DRAWS or (not whole and max_samples * total > MOST_DRAWS):
+    is_count = isinstance(max_samples, (int, np.integer))
+    if max_samples > MOST_DRAWS or (not is_count and max_samples * total > MOST_DRAWS):
         raise ValueError(f"max_samples={max_samples} stands for more than {MOST_DRAWS} rows drawn for every tree.")
-    size = int(max_samples) if whole else max(1, round(max_samples * total))
+    size = int(max_samples) if is_count else max(1, round(max_samples * total))
     if size > total and not replace:
         raise ValueError(
             f"max_samples must be at most {total}, the number of rows, without bootstrap=True; got {max_samples}."
@@ -56,7 +56,7 @@ def sample_size(max_samples: Any, total: int, *, replace: bool = True) -> int:
 
 
 class BaseForest(Members, Estimator):
-    """What all forests share; the defaults are those of regression."""
+    """Base class of forests; the defaults are those of regression."""
 
     _random_thresholds = False
     criterion: str
@@ -190,7 +190,7 @@ class BaseForest(Members, Estimator):
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, before: Trees | None, table: Prepared | None = None,
         order: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Grows the trees; ``table`` and ``order`` are made of X unless they are given, and then X gives its shape alone."""
+        """Grow the trees; ``table`` and ``order`` are computed from X by default. If they are given, only the shape of X is used."""
         n, d = X.shape
         frequency = is_frequency(weight)
         total = float(n if weight is None else weight.sum())
@@ -217,7 +217,7 @@ class BaseForest(Members, Estimator):
             self.trees_ = self._keep(grown, before)
         if not (self.oob_score and first):
             return bags
-        # Bags are not kept, but drawn again: on the same rows they are the same.
+        # Bags are not stored but redrawn, with the same result for the same rows.
         drawn = (core.bootstrap(order, weight if frequency else None, draws, self._seed, t + 1) for t in range(first))
         return np.concatenate([np.array([b > 0 for b in drawn], dtype=np.uint8), bags])
 
@@ -225,7 +225,7 @@ class BaseForest(Members, Estimator):
         self._seed, self._gains = int(check_random_state(self.random_state).randint(INT32)), None
 
     def _keep(self, grown: list[dict[str, np.ndarray]], before: Trees | None) -> Trees:
-        """The trees, pruned, after those of an earlier fit; of their gains only the importances are kept."""
+        """Append the pruned trees to those of an earlier fit; of their gains only the importances are stored."""
         outputs = grown[0]["value"].shape[1]
         if self.ccp_alpha > 0:
             grown = [per_target(t, self.n_outputs_) for t in grown]
@@ -234,7 +234,7 @@ class BaseForest(Members, Estimator):
             trees = trees.without_details()
         else:
             self._keep_gains((t["feature"], t["gain"]) for t in grown)
-            for tree in grown:  # not kept, and as large as what is
+            for tree in grown:  # free the gains, which are as large as the nodes
                 for name in DETAILS:
                     tree.pop(name, None)
             trees = Trees.stack(grown, outputs, additive=False, details=False)
@@ -247,13 +247,13 @@ class BaseForest(Members, Estimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Fall of impurity by feature, the mean over trees that are each scaled to one."""
+        """Decrease of impurity by feature: the mean over trees, each normalised to sum one."""
         check_is_fitted(self)
         return as_shares(self._gains.sum(axis=0))
 
     @property
     def estimator_(self) -> Any:
-        """A tree with the settings of the forest's, not fitted."""
+        """An unfitted tree with the settings of the forest."""
         cls = self._tree_classes[self._random_thresholds]
         names = cls._get_param_names()
         given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
@@ -263,12 +263,12 @@ class BaseForest(Members, Estimator):
 
     @property
     def estimator(self) -> Any:
-        """The same, under the name that scikit-learn's forests have before they are fitted."""
+        """The same, under the name that unfitted forests of scikit-learn use."""
         return self.estimator_
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees one by one, made on first use."""
+        """The single trees, created on first use."""
         check_is_fitted(self)
         return forest_trees(self)
 

@@ -22,7 +22,7 @@ REGRESSION: tuple[str, ...] = (
     "absolute_error",
     "poisson",
     "friedman_mse",
-)  # the last is an old name of the first
+)  # the last is a former name of the first
 
 # The ranges of the parameters that bound trees, alone and in ensembles.
 TREE_LIMITS: Constraints = {
@@ -40,7 +40,7 @@ TREE_LIMITS: Constraints = {
 
 
 def feature_count(max_features: Any, d: int) -> int:
-    """How many features a node may look at."""
+    """The number of features that a split may choose from."""
     if max_features is None:
         return d
     if max_features == "sqrt":
@@ -60,7 +60,7 @@ def limit_of_rows(value: float, total: float, least: int) -> float:
 
 
 def cart_options(estimator: Any, d: int, count: float, weight: float, shape: Shape, *, random: bool) -> dict[str, Any]:
-    """The settings of a tree or forest as the native code takes them."""
+    """The native options of a tree or forest."""
     allowed = CLASSIFICATION if isinstance(estimator, ClassifierMixin) else REGRESSION
     if estimator.monotonic_cst is not None and (shape.classes > 2 or shape.outputs > 1):
         kind = "multiple output" if shape.outputs > 1 else "multiclass classification"

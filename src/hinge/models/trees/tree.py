@@ -36,7 +36,7 @@ from hinge.models.trees.view import TreeView
 
 
 class BaseTree(Estimator):
-    """What the classifier and the regressor share."""
+    """Base class of the classifier and the regressor."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         **shared("random_state"),
@@ -58,7 +58,7 @@ class BaseTree(Estimator):
         return self._arrange(X, None)
 
     def _arrange(self, X: Any, weight: np.ndarray | None) -> Prepared:
-        # Of zeros and ones bins lose no cut; stumps are fastest on sorted columns.
+        # Bins of 0/1 features lose no threshold; stumps are fastest on sorted columns.
         exact = self.splitter == "best" and self.max_depth != 1 and only_zeros_and_ones(X)
         if self.splitter == "hist" or exact:
             return Binned(X, self._coder, weight, bundle=False)
@@ -84,7 +84,7 @@ class BaseTree(Estimator):
         return self.fit_prepared(self._arrange(X, weight), self._code(y), weight)
 
     def fit_prepared(self, table: Prepared, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        """Grow the tree on a prepared table; y as ``_code`` makes it."""
+        """Grow the tree on a prepared table; y is the output of ``_code``."""
         y = np.ascontiguousarray(y, dtype=np.float64).ravel()
         check_sums(weight, y)
         options = self.options_for(table, weight)
@@ -96,14 +96,14 @@ class BaseTree(Estimator):
         return self.keep(grown[0], table)
 
     def options_for(self, table: Prepared, weight: np.ndarray | None) -> dict[str, Any]:
-        """The settings as the native code takes them."""
+        """The options of the native code."""
         n, d = table.X.shape
         total = float(n if weight is None else weight.sum())
         count = total if is_frequency(weight) else n
         return cart_options(self, d, count, total, self._shape(), random=self.splitter == "random")
 
     def keep(self, grown: dict[str, np.ndarray], table: Prepared) -> Any:
-        """A tree grown by the native code on the table becomes the fit."""
+        """Set the fitted attributes from a tree of the native code."""
         per_target(grown, self.n_outputs_)
         self.trees_ = Trees.stack([grown], grown["value"].shape[1], additive=False)
         self.n_features_in_ = table.X.shape[1]
@@ -116,11 +116,13 @@ class BaseTree(Estimator):
     def keep_member(
         self, trees: Trees, ensemble: Any, coder: Coder, *, outputs: int, shares_of_gain: np.ndarray | None = None
     ) -> Any:
-        """A tree of an ensemble becomes the fit, with what the ensemble learned of the table."""
+        """Set the fitted attributes from a tree of an ensemble and the properties of its table."""
         self.trees_, self._coder, self.n_outputs_ = trees, coder, outputs
         self.n_features_in_ = ensemble.n_features_in_
         self.max_features_ = feature_count(ensemble.max_features, self.n_features_in_)
-        self.missing_features_ = np.ones(self.n_features_in_, dtype=bool)  # rules show where a missing value would go
+        self.missing_features_ = np.ones(
+            self.n_features_in_, dtype=bool
+        )  # so that rules show the side of missing values
         if hasattr(ensemble, "feature_names_in_"):
             self.feature_names_in_ = ensemble.feature_names_in_
         if shares_of_gain is not None:
@@ -141,7 +143,7 @@ class BaseTree(Estimator):
         return self.trees_.leaves(table)[:, 0]
 
     def decision_path(self, X: Any) -> Any:
-        """A sparse matrix of (row, node): one for every node a row passes, from the root to its leaf."""
+        """A sparse indicator matrix of (row, node): the nodes on the path of a row from the root to its leaf."""
         return self.trees_.paths(self._table(X))
 
     @property
@@ -162,14 +164,14 @@ class BaseTree(Estimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Fall of impurity by feature, scaled to sum to one."""
+        """Decrease of impurity by feature, normalised to sum one."""
         check_is_fitted(self)
-        if self.trees_.gain is None:  # a tree of a forest, which keeps shares only
+        if self.trees_.gain is None:  # a tree of a forest, which stores normalised importances only
             return self._shares_of_gain
         return as_shares(add_gains(np.zeros(self.n_features_in_), [self.trees_.gains(0)]))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> PruningPath:
-        """The α at which leaves of the full tree are cut, and what is left: see :func:`pruning_path`."""
+        """The values of α at which the full tree is pruned, and the subtrees: see :func:`pruning_path`."""
         from sklearn.base import clone
 
         full = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)

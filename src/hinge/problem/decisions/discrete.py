@@ -36,7 +36,7 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(Distribution):
-    """Counts with mean r(1 − p)/p: what a Poisson count is when its rate has a Gamma law."""
+    """Counts with mean r(1 − p)/p: a Poisson distribution whose rate has a Gamma distribution."""
 
     r: Any
     p: Any
@@ -121,11 +121,11 @@ class Dirichlet(Distribution):
         return excess / excess.sum()
 
     def marginals(self) -> Beta:
-        """The law of each θ_j alone."""
+        """The marginal distribution of each θ_j."""
         return Beta(self.alpha, self.alpha.sum() - self.alpha)
 
     def quantile(self, level: ArrayLike) -> Array:
-        """Of each θ_j alone."""
+        """Quantiles of the marginal distribution of each θ_j."""
         return self.marginals().quantile(level)
 
     def density(self, y: ArrayLike) -> Array:
@@ -137,7 +137,7 @@ class Dirichlet(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Empirical(Distribution):
-    """Draws from a distribution (the last axis runs over them), with weights if they are not equally likely."""
+    """Draws from a distribution (along the last axis), with optional weights."""
 
     values: Any
     weight: Any = 1.0
@@ -163,7 +163,7 @@ class Empirical(Distribution):
 
     @property
     def mode(self) -> Array:
-        """The value that occurs most, the smallest if there are several."""
+        """The most frequent value, the smallest if there are several."""
         flat = [np.unique(row, return_inverse=True) for row in self.values.reshape(-1, self.values.shape[-1])]
         weight = self.nodes()[1].reshape(-1, self.values.shape[-1])
         best = [value[np.argmax(np.bincount(code, w))] for (value, code), w in zip(flat, weight)]

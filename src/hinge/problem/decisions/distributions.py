@@ -1,8 +1,7 @@
-"""Distributions as small immutable objects: what a posterior or a prediction is.
+"""Distributions of posteriors and predictions, as small immutable objects.
 
-Parameters may be arrays: one object then holds one distribution per entry, and everything is vectorised. ``nodes``
-gives points and weights with E g(Y) ≈ Σ weight·g(point), exact for discrete distributions, which is all that a
-numerical Bayes action needs.
+Parameters may be arrays: one object then holds one distribution per entry, and all methods are vectorised. ``nodes`` returns
+points and weights with E g(Y) ≈ Σ weight·g(point), exact for discrete distributions; numerical Bayes actions use only these.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Distribution:
 
     @property
     def _law(self) -> Any:
-        """The distribution as SciPy has it."""
+        """The equivalent distribution of SciPy."""
         raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many distributions there are: () for one."""
+        """The shape of the array of distributions: () for one."""
         return np.broadcast_shapes(*(getattr(self, field.name).shape for field in fields(self)))
 
     @property
@@ -70,7 +69,7 @@ class Distribution:
         return self._law.ppf(level)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """The central interval that holds Y with this probability."""
+        """The central interval that contains Y with this probability."""
         if not 0 < level < 1:
             raise ValueError(f"interval must lie strictly between 0 and 1, got {level!r}.")
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
@@ -100,7 +99,7 @@ class Distribution:
 
 
 class Continuous(Distribution):
-    """Densities. A change of variables y = ψ(v) makes the tails light, then the trapezoidal rule does the rest."""
+    """Densities. ``nodes`` uses the trapezoidal rule after a change of variables y = ψ(v), which makes the tails light."""
 
     @staticmethod
     def _forward(v: Array) -> tuple[Array, Array]:
@@ -112,7 +111,7 @@ class Continuous(Distribution):
         return np.arcsinh(y)
 
     def _standard(self) -> tuple[Array, Array]:
-        """Where the distribution is and how wide; ψ works on (y − centre)/width."""
+        """The location and the scale of the distribution; ψ is applied to (y − centre)/width."""
         return np.zeros(self.shape), np.ones(self.shape)
 
     def nodes(self) -> tuple[Array, Array]:
@@ -130,7 +129,7 @@ class Continuous(Distribution):
         return np.nan_to_num(density * derivative, posinf=0.0)
 
     def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
-        """The range of v that holds all but a negligible part."""
+        """The range of v that contains all but a negligible part of the probability."""
         low, high = (self._backward((q - centre) / width) for q in (self._law.ppf(TAIL), self._law.isf(TAIL)))
         return low, high
 
@@ -151,7 +150,7 @@ class Normal(Continuous):
         return np.broadcast_to(self.loc, self.shape)
 
     def quantile(self, level: ArrayLike) -> Array:
-        return self.loc + self.scale * scipy.stats.norm.ppf(level)  # a scale of zero is allowed: a certain value
+        return self.loc + self.scale * scipy.stats.norm.ppf(level)  # SciPy does not allow a scale of zero, a point mass
 
     def _standard(self) -> tuple[Array, Array]:
         return np.broadcast_to(self.loc, self.shape), np.broadcast_to(self.scale, self.shape)
@@ -159,7 +158,7 @@ class Normal(Continuous):
 
 @dataclass(frozen=True, eq=False)
 class StudentT(Continuous):
-    """loc + scale·T with T of Student's law; the mean exists for df > 1, the variance for df > 2."""
+    """loc + scale·T with T of Student's t distribution; the mean exists for df > 1, the variance for df > 2."""
 
     df: Any
     loc: Any = 0.0
@@ -208,7 +207,7 @@ class Beta(Continuous):
         return np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
 
     def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
-        """From P(θ ≤ x) ≈ xᵃ/(a·B(a, b)) for small x: SciPy's quantiles give up out there."""
+        """A tail quantile from P(θ ≤ x) ≈ xᵃ/(a·B(a, b)) for small x, where SciPy's quantiles fail."""
         log_beta = scipy.special.betaln(self.a, self.b)
         low = (np.log(TAIL * self.a) + log_beta) / self.a
         return low, -(np.log(TAIL * self.b) + log_beta) / self.b
@@ -245,7 +244,7 @@ class Gamma(Positive):
 
 @dataclass(frozen=True, eq=False)
 class InverseGamma(Positive):
-    """1/θ is Gamma(concentration, rate): the conjugate law of a variance."""
+    """1/θ is Gamma(concentration, rate): the conjugate prior of a variance."""
 
     concentration: Any
     rate: Any = 1.0

@@ -1,4 +1,4 @@
-"""Sums, products, powers, multiples and other combinations of kernels, which are kernels again."""
+"""Sums, products, powers, multiples and other combinations of kernels, which are again kernels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Pair(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class Sum(_Pair):
-    """k₁ + k₂: the features of both, side by side."""
+    """k₁ + k₂: the features of both, concatenated."""
 
     def program(self) -> Program | None:
         return self._joined(evaluate.SUM)
@@ -120,7 +120,7 @@ class Product(_Pair):
 
 @dataclass(frozen=True, eq=False)
 class Wrapper(Kernel):
-    """A kernel made of one other, named ``kernel`` in every subclass."""
+    """A kernel derived from another one, named ``kernel`` in every subclass."""
 
     @property
     def _inner(self) -> Kernel:
@@ -197,7 +197,7 @@ class Scaled(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class Power(Wrapper):
-    """k to a whole power."""
+    """k to a positive integer power."""
 
     kernel: Kernel
     degree: int
@@ -238,7 +238,7 @@ class Power(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class Of(Wrapper):
-    """k(ψ(x), ψ(x')) for a map ψ of whole arrays."""
+    """k(ψ(x), ψ(x')) for a map ψ that takes arrays of inputs."""
 
     kernel: Kernel
     function: Callable[[Any], Any]
@@ -275,7 +275,7 @@ class Of(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class Normalised(Wrapper):
-    """k(x, x') / √(k(x, x) k(x', x')); zero where k(x, x) is."""
+    """k(x, x') / √(k(x, x) k(x', x')); zero where k(x, x) or k(x', x') is zero."""
 
     kernel: Kernel
 

@@ -1,4 +1,4 @@
-"""Which parameters of a kernel are fitted, and between which bounds."""
+"""Declarations of the kernel parameters that are fitted, and of their bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hinge.problem.kernels.evaluate import Program
 
 @dataclass(frozen=True, eq=False)
 class _Same(Wrapper):
-    """The values of a kernel, and another idea of what is to be fitted."""
+    """A kernel with the same values and another declaration of its fitted parameters."""
 
     kernel: Kernel
 
@@ -38,7 +38,7 @@ class _Same(Wrapper):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(_Same):
-    """A kernel whose parameters are not to be fitted."""
+    """A kernel whose parameters are not fitted."""
 
     tunable: ClassVar[tuple[str, ...]] = ()
 
