@@ -45,6 +45,8 @@ def test_a_certificate_from_objective_and_gap():
     assert "raise max_iter" in Certificate.of_gap(1.0, 0.5, tol=0.1).explain()
     defaults = (found.solver, found.iterations, found.seconds, found.status, found.note, found.exact)
     assert defaults == ("", 0, 0.0, "", "", True)
+    noted = Certificate.of_gap(1.0, 0.5, tol=0.6, note="chords were compared")
+    assert "of the optimum. About the loss: chords were compared. The tolerance of 0.6 is met." in noted.explain()
 
 
 def conclusion(primal, best, smooth=True, constant=1.0, penalty=None):
@@ -261,7 +263,7 @@ def test_moments_and_an_l1_penalty(rng):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_least_squares_from_sums_of_products(intercept, rng):
     X, weight, _ = data(rng)
-    y, c = rng.normal(size=N) + 1.0, weight / weight.sum()
+    y, c = rng.normal(size=N) + 1.0, weight
     o = hg.make_objective(X, y, hg.Squared(), hg.L2(0.1), sample_weight=weight, fit_intercept=intercept)
     w, b = rng.normal(size=D), rng.normal(size=1)
     A = np.column_stack([X, np.ones(N), y])
@@ -269,7 +271,7 @@ def test_least_squares_from_sums_of_products(intercept, rng):
     found = summed_up(o, S, w, b)
     r = y - X @ w - (b[0] if intercept else 0.0)
     assert found.risk == pytest.approx(0.5 * c @ r**2)
-    r = r - c @ r if intercept else r
+    r = r - c @ r / c.sum() if intercept else r
     assert (found.errors, found.cross) == pytest.approx((c @ r**2, c @ (r * y)))
     assert found.gradient == pytest.approx(-X.T @ (c * r))
     v = np.concatenate([np.abs(w), np.abs(b) if intercept else [0.0], [1.0]])
@@ -605,6 +607,17 @@ def test_subgradients_that_are_offered_count_with_what_they_miss(rng):
         seen.append(expected)
         assert stationarity.stationarity(o, w, b, u) == pytest.approx(expected)
         assert stationarity.stationarity(o, w, b, 100 * u) == pytest.approx(plain)  # cut to the domain: sign(z − y)
+
+    class Dented(hg.Absolute):
+        convex = False
+
+    class Plain(hg.Absolute):
+        has_conjugate = False
+
+    even = dual_points.balanced(o, np.clip(z - y, -1.0, 1.0))
+    for loss in (Dented(), Plain()):  # no subgradients, or no way to see how far u is from one
+        other = hg.make_objective(X, y, loss, hg.L1(0.3), sample_weight=weight, offset=shift)
+        assert stationarity.stationarity(other, w, b, even) == pytest.approx(plain)
     smooth = hg.make_objective(X, y, hg.Squared(), hg.L1(0.3))
     assert stationarity.stationarity(smooth, w, b, 0.0 * y) == stationarity.stationarity(smooth, w, b)
 
@@ -656,8 +669,8 @@ def test_kernel_ridge_with_a_penalty_for_every_target(rng):
     assert residual.residual == pytest.approx(np.linalg.norm(left) / np.linalg.norm(K @ (s[:, None] * y)))
     assert (residual.dual, residual.gap, residual.relative_gap) == (-np.inf, np.inf, np.inf)
     # Ky = 0: relative to ‖K‖‖sy‖.
-    K, y, c = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0]), np.array([1.0, 0.0])
-    assert ridge_residual(K, y, c, 0.5, None, tol=0.5).residual == pytest.approx(2.5 * np.sqrt(2) / (2 * np.sqrt(2)))
+    K, y, c = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([2.0, -2.0]), np.array([1.0, 0.0])
+    assert ridge_residual(K, y, c, 0.5, None, tol=0.5).residual == pytest.approx(2.5 * np.sqrt(2) / (2 * np.sqrt(8)))
 
 
 @pytest.mark.mission("K3")
@@ -665,9 +678,9 @@ def test_coefficients_of_examples_without_weight_prove_nothing(rng):
     """c must be zero where s is: α²c²/s is infinite otherwise, however well c'y looks."""
     A, y = rng.normal(size=(N, 4)), rng.normal(size=N)
     K, s = A @ A.T, np.ones(N)
-    s[0], y[0] = 0.0, 1e3
+    s[:2], y[:2] = 0.0, 1e3
     c = np.zeros(N)
-    c[1:] = np.linalg.solve(K[1:, 1:] + 0.7 * np.eye(N - 1), y[1:])
+    c[2:] = np.linalg.solve(K[2:, 2:] + 0.7 * np.eye(N - 2), y[2:])
     optimum = ridge_certificate(K @ c, y, c, 0.7, s, tol=1e-6)
     assert optimum.converged
     model = hg.KernelRidge(alpha=0.7, kernel="precomputed").fit(K, y, sample_weight=s)
@@ -702,12 +715,13 @@ def test_the_gap_over_centres(rng):
 @pytest.mark.parametrize("bias", [True, False])
 def test_every_term_of_the_multiclass_machine(bias, rng):
     """P and D from their definitions for p in the simplex, weighted, with costs; any other offer stays below the optimum."""
-    k, y, c = 3, np.arange(N) % 3, rng.random(N) + 0.2
+    k, y, c = 3, np.arange(N) % 3, 0.02 * (rng.random(N) + 0.2)
     X = rng.normal(size=(N, D)) + np.eye(3)[y]
     cost = np.array([[0.0, 1.0, 2.0], [1.5, 0.0, 0.5], [1.0, 3.0, 0.0]])
     own = np.eye(k)[y]
     W, b = 0.3 * rng.normal(size=(D, k)), 0.2 * rng.normal(size=k) if bias else None
     p = rng.dirichlet(np.ones(k), size=N)
+    unbalanced = c[:, None] * (own - p)
     if bias:  # Σ c(e_y − p) = 0: half of every p is the shares of the classes
         left = c @ (p - own)
         t = np.max(left / (c @ own)) / (1 + np.max(left / (c @ own)))
@@ -721,6 +735,9 @@ def test_every_term_of_the_multiclass_machine(bias, rng):
     found = linear_multiclass_certificate(X, W, b, y.astype(float), c, cost, d, tol=1e-6)
     assert (found.primal, found.dual, found.gap) == pytest.approx((primal, dual, primal - dual))
     assert found.weight_error == pytest.approx(np.sqrt(2 * (primal - dual)))
+    # What does not balance is mixed with the shares of the classes until it does.
+    mixed = linear_multiclass_certificate(X, W, b, y.astype(float), c, cost, unbalanced, tol=1e-6)
+    assert mixed.dual == pytest.approx(dual)
     sparse = linear_multiclass_certificate(sp.csr_array(X), W, b, y.astype(float), c, cost, d, tol=1e-6)
     assert sparse.dual == pytest.approx(dual)
     K = X @ X.T
@@ -739,7 +756,7 @@ def test_every_term_of_the_multiclass_machine(bias, rng):
 # --- Label sequences ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.3), (0.05, 0.3), (0.05, 0.0), (50.0, 0.0)])
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.3), (0.05, 0.3), (1.0, 0.3), (0.05, 0.0), (50.0, 0.0)])
 def test_every_term_of_the_conditional_random_field(l1, l2, rng, monkeypatch):
     """Sequences of one label are a softmax, whose dual is written out: the entropy of p less Ω* of Σ c(E_p φ − φ)."""
     k, m, c = 3, 4, rng.dirichlet(np.ones(N))
