@@ -194,10 +194,21 @@ def test_gradients_of_free_weights_are_zero_but_for_rounding(outputs, rng):
 
 def test_the_trivial_bound(rng):
     """D(0) = Σ cᵢ min ℓ(yᵢ, ·), weighted; classes are counted by their weight."""
+    one = SimpleNamespace(
+        penalty=hg.L2(0.3), zero=lambda: (np.zeros(2), np.zeros(1)), outputs=1, n=3, loss=hg.Logistic(),
+        conjugate_sum=lambda u: 0.7 + u.sum() + 10 * u.ndim,
+    )  # fmt: skip
+    assert dual_points.trivial_bound(one) == -10.7
+    classes = SimpleNamespace(outputs="classes", conjugate=lambda y, u: 1.0 + y + u.sum(axis=1))
+    problem = SimpleNamespace(
+        penalty=hg.L2(0.3), zero=lambda: (np.zeros((2, 3)), np.zeros(3)), outputs=3, loss=classes,
+        y=np.array([0.0, 2.0, 2.0, 1.0]), c=np.array([0.1, 0.2, 0.3, 0.4]),
+    )  # fmt: skip
+    assert dual_points.trivial_bound(problem) == pytest.approx(-(0.1 * 1 + 0.5 * 3 + 0.4 * 2))
     y, weight = rng.poisson(3.0, size=N) + 1.0, rng.random(N) + 0.5
     o = hg.make_objective(np.ones((N, 1)), y, hg.Poisson(), hg.L2(0.3), sample_weight=weight)
     lowest = [o.loss.value(np.array([t]), np.log(np.array([t])))[0] for t in y]  # at s = log y
-    assert dual_points.trivial_bound(o) == pytest.approx(weight @ lowest / weight.sum())
+    assert dual_points.trivial_bound(o) == pytest.approx(weight @ lowest / weight.sum(), abs=1e-14)
     cost = ((0.0, 1.0, 4.0), (2.0, 0.0, 1.0), (0.5, 3.0, 0.0))
     codes = np.arange(N) % 3
     for loss in (hg.MulticlassHinge(cost), hg.Softmax()):
@@ -206,6 +217,50 @@ def test_the_trivial_bound(rng):
         assert dual_points.trivial_bound(o) == pytest.approx(expected, abs=1e-15)
     Y = rng.normal(size=(N, 2))
     assert dual_points.trivial_bound(hg.make_objective(np.ones((N, 1)), Y, hg.Squared(), hg.L2(0.3))) == 0.0
+
+
+@pytest.mark.parametrize("flag", range(4))
+def test_a_dual_needs_convexity_and_conjugates_of_both_parts(flag):
+    flags = [number != flag for number in range(4)]
+    loss = SimpleNamespace(declared_convex=flags[0], has_conjugate=flags[1])
+    penalty = SimpleNamespace(convex=flags[2], has_conjugate=flags[3])
+    assert not dual_points.has_dual(SimpleNamespace(loss=loss, penalty=penalty))
+
+
+def test_dual_points_that_prove_nothing(rng, monkeypatch):
+    """Outside the domain of ℓ*, or with a sum that one of several outputs does not keep: −∞, never a number."""
+    X, y, c, shift, o = huber(rng, hg.L2(0.3), intercept=False)
+    assert dual_points.dual_value(o, np.where(np.arange(N) == 5, 0.9, 0.0)) == -np.inf
+    codes = np.arange(N) % 3
+    classes = hg.make_objective(X, codes.astype(float), hg.Softmax(), hg.L2(0.3), sample_weight=c)
+    share = c @ np.eye(3)[codes]
+    even = 0.5 * (np.tile(share, (N, 1)) - np.eye(3)[codes])
+    assert abs(c @ even).max() < 1e-15
+    assert np.isfinite(dual_points.dual_value(classes, even))
+    for left in (np.array([0.0, 0.01, -0.01]), np.array([0.01, -0.02, 0.01])):
+        assert dual_points.balanced(classes, even + left) is None
+        assert dual_points.dual_value(classes, even + left) == -np.inf
+    # Two outputs of which one balances: the other is repaired.
+    two = hg.make_objective(X, np.column_stack([y, y]), hg.Huber(0.8), hg.L2(0.3), sample_weight=c)
+    V = np.clip(rng.normal(size=(N, 2)), -0.8, 0.8)
+    V[:, 0] = dual_points.balanced(two, V)[:, 0]
+    assert np.abs(c @ dual_points.balanced(two, V)).max() <= 1e-13
+    monkeypatch.setattr(dual_points, "balanced", lambda *_: None)
+    z, nothing = dual_points.scores_and_bound(o, np.zeros(D), np.zeros(1), 0.0 * y)
+    assert z == pytest.approx(shift)
+    assert nothing == -np.inf
+
+
+def test_least_squares_without_a_penalty_is_certified(rng):
+    """X'cu is zero but for rounding at the solution, and the bound is the objective."""
+    X, weight, _ = data(rng)
+    y, root = rng.normal(size=N), np.sqrt(weight / weight.sum())
+    o = hg.make_objective(X, y, hg.Squared(), hg.NoPenalty(), sample_weight=weight)
+    A = np.column_stack([X, np.ones(N)]) * root[:, None]
+    best = np.linalg.lstsq(A, y * root, rcond=None)[0]
+    r = y - X @ best[:D] - best[D]
+    assert dual_points.dual_value(o, -r) == pytest.approx(0.5 * np.sum((root * r) ** 2))
+    assert dual_points.dual_value(o, -r + 1e-6 * X[:, 0]) == -np.inf
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -307,6 +362,108 @@ def test_the_bounds_of_a_path_are_those_of_its_points(penalty, intercept, rng):
                 assert judged.dual >= dual - 1e-12
 
 
+def centred_targets(rng, size=1.0):
+    """Least squares whose targets are far from zero, and its optimum."""
+    X, weight, _ = data(rng)
+    y, lam, c = size * (10.0 + rng.normal(size=N)), 0.4, weight / weight.sum()
+    X -= c @ X
+    A, t = X - c @ X, y - c @ y
+    best = np.linalg.solve(A.T @ (c[:, None] * A) + lam * np.eye(D), A.T @ (c * t))
+    return X, y, weight, lam, 0.5 * c @ (t - A @ best) ** 2 + 0.5 * lam * best @ best, best
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_gradients_that_do_not_balance_are_no_bound(size, rng):
+    """At the bias zero, −y is far above the optimum as a dual point that need not balance; in any units."""
+    X, y, weight, lam, optimum, best = centred_targets(rng, size)
+    c = weight / weight.sum()
+    o = hg.make_objective(X, y, hg.Squared(), hg.L2(lam), sample_weight=weight)
+    assert 0.5 * c @ y**2 - np.sum((X.T @ (c * y)) ** 2) / (2 * lam) > 1.1 * optimum
+    w, b = o.zero()
+    for judged in (
+        hg.certificate(o, w, b), hg.certificate(o, w, b, tol=0.9), fast.quick_certificate(o, w, b),
+        judged_sums(o, sums.Point(w, b, w, b))[0], hg.certificate(o, w, b, dual=-y), hg.certificate(o, w, b, exact=True),
+    ):  # fmt: skip
+        assert judged.dual <= optimum * (1 + 1e-9)
+        assert judged.primal == pytest.approx(0.5 * c @ y**2)
+    near = best * (1 + 1e-5)
+    assert hg.certificate(o, near, np.array([c @ (y - X @ near)]), tol=1e-6).converged
+
+
+def test_offers_of_several_outputs_and_offers_that_are_no_numbers(rng):
+    X, weight, _ = data(rng)
+    Y, c, lam = rng.normal(size=(N, 2)), weight / weight.sum(), 0.5
+    o = hg.make_objective(X, Y, hg.Squared(), hg.L2(lam), sample_weight=weight)
+    U = rng.normal(size=(N, 2))
+    U -= c @ U
+    U *= 0.1
+    dual = -np.sum(c[:, None] * (Y * U + U**2 / 2)) - np.sum((X.T @ (c[:, None] * U)) ** 2) / (2 * lam)
+    w, b = o.zero()
+    assert hg.certificate(o, w, b, dual=U, tol=1e9).dual == pytest.approx(dual)
+    one = hg.make_objective(X, Y[:, 0].copy(), hg.Absolute(), hg.L2(lam), sample_weight=weight)
+    u = np.clip(rng.normal(size=N), -1.0, 1.0)
+    plain = hg.certificate(one, *one.zero(), tol=0.0)
+    u[3] = np.nan
+    assert hg.certificate(one, *one.zero(), dual=u, tol=0.0).dual == plain.dual
+    assert np.isfinite(plain.dual)
+    assert plain.dual <= one.value(*one.zero())
+
+
+def test_a_good_offer_is_kept(rng):
+    """Where no candidate is better; a ball is no sum over weights, so that there is no Newton step."""
+    X, weight, _ = data(rng, 30)
+    o = hg.make_objective(X, np.resize([1.0, -1.0], 30) * 1.0, hg.Hinge(), hg.L1Ball(0.7), sample_weight=weight)
+    found = hg.solve(o, tol=1e-9)
+    u = found.solution.dual
+    judged = hg.certificate(o, found.w, found.b, dual=u, tol=0.0)
+    assert judged.dual >= dual_points.dual_value(o, o.loss.project_dual(o.y, u))
+    assert judged.relative_gap <= 1e-6
+
+
+def test_moments_are_those_of_squares_alone(rng, monkeypatch):
+    """Another loss does not use them, and their rounding must be a hundredth of the tolerated gap."""
+    *_, o = huber(rng, hg.L2(0.3))
+    w, b = 0.1 * rng.normal(size=D), np.array([0.2])
+    before = hg.certificate(o, w, b, tol=0.5)
+    assert np.isfinite(o.moments).all()
+    after = hg.certificate(o, w, b, tol=0.5)
+    assert (after.primal, after.dual) == (before.primal, before.dual)
+    X, y, weight, lam, optimum, best = centred_targets(rng)
+    squares = hg.make_objective(X, y, hg.Squared(), hg.L2(lam), sample_weight=weight)
+    bias = np.array([(weight / weight.sum()) @ (y - X @ best)])
+    for share, known in ((0.99e-2, True), (1.01e-2, False)):
+        rounding = share * 1e-3 * optimum
+        monkeypatch.setattr(linear, "summed_up", lambda *parts, r=rounding: summed_up(*parts)._replace(rounding=r))
+        found = linear._from_moments(squares, best, bias, 1e-3)
+        assert (found is not None) == known
+        assert not known or found.gap == pytest.approx(rounding)  # what rounding may hide is part of the gap
+
+
+def test_weights_of_one_sign_limit_the_dual_on_one_side(rng):
+    """Ω = λΣw with w ≥ 0: s = min(1, λ / max(−X'cu)), whichever way the bound is computed."""
+    lam = 0.02
+    X, y, c, shift, _ = huber(rng, hg.L1(lam, positive=True), intercept=False)
+    u = -np.clip(y - shift, -0.8, 0.8)
+    for sign in (1.0, -1.0):
+        flipped = hg.make_objective(
+            sign * X, y, hg.Huber(0.8), hg.L1(lam, positive=True), sample_weight=c, fit_intercept=False, offset=shift
+        )
+        s = min(1.0, lam / max(np.max(-sign * X.T @ (c * u)), 1e-300))
+        expected = -c @ (s * y * u + s**2 * u**2 / 2) + s * (c @ (u * shift))
+        assert dual_points.dual_value(flipped, u) == pytest.approx(expected)
+        zero = flipped.zero()
+        assert judged_sums(flipped, sums.Point(*zero, *zero))[0].dual == pytest.approx(expected)
+        assert fast.ray_bound(flipped, u) <= flipped.value(*zero)
+        squares = hg.make_objective(
+            sign * X, y, hg.Squared(), hg.L1(lam, positive=True), sample_weight=c, fit_intercept=False
+        )
+        s = min(1.0, lam / max(np.max(sign * X.T @ (c * y)), 1e-300))
+        dual = (s - s**2 / 2) * (c @ y**2)
+        assert linear._from_moments(squares, *zero, tol=5.0).dual == pytest.approx(dual)
+        path = linear.path_certificates(squares, [lam], zero[0][None], zero[1], tol=5.0)
+        assert path[0].dual == pytest.approx(dual)
+
+
 # --- Newton's dual points -------------------------------------------------------------------------------------------
 
 
@@ -350,21 +507,47 @@ def test_the_conditions_after_newtons_step_hold_exactly(intercept, rng):
     assert design.shape == (40, D)
 
 
-def test_dual_variables_that_run_out_of_their_domain_stay_at_its_edge(rng):
-    """After rounds of Newton's method the other ones satisfy the conditions; what is left outside is scaled back."""
-    X, _, _ = data(rng, 30)
-    y = X @ np.array([1.0, -1.0, 0.5]) + 0.2 * rng.normal(size=30)
-    y[0] += 30.0  # an outlier
-    penalty = hg.L2(0.05)
-    o = hg.make_objective(X, y, hg.EpsilonInsensitive(0.1), penalty)
-    found = hg.solve(o, tol=1e-10)
-    z = o.scores(found.w, found.b)
-    u = 0.9 * np.clip((z - y) / 0.3, -1.0, 1.0)
-    moved = newton.newton_dual(o, penalty.coordinates(D), found.w, z, u, np.arange(D))
-    assert np.all(np.abs(moved) <= 1.0 + 1e-15)
-    # Steps of two dual variables: with no curvature left nothing can move any more.
-    still = newton.newton_dual(o, penalty.coordinates(D), found.w, z, np.sign(y - z), np.arange(D))
-    assert still == pytest.approx(np.sign(y - z))
+def rounds(X, c, u, w, l2, count, intercept=True):
+    """Newton's dual of a loss with u in [−1, 1] and no second derivative: h = min(u + 1, 1 − u)², edges hold, by hand."""
+    A = np.column_stack([X, np.ones(len(X))]) if intercept else X
+    h, x, ridge = (
+        np.minimum(u + 1, 1 - u) ** 2,
+        np.append(w, [0.0] * intercept),
+        np.append([l2] * len(w), [0.0] * intercept),
+    )
+    for _ in range(count):
+        step = -np.linalg.lstsq(A.T @ ((c * h)[:, None] * A) + np.diag(ridge), A.T @ (c * u) + ridge * x, rcond=None)[0]
+        x = x + step
+        moved = u + h * (A @ step)
+        outside = np.abs(moved) > 1
+        if not outside.any():
+            return moved
+        u, h = np.clip(moved, -1, 1), np.where(outside, 0.0, h)
+    return moved / np.abs(moved).max()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_dual_variables_that_run_out_of_their_domain_stay_at_its_edge(count, intercept, rng, monkeypatch):
+    """The others make up for them in another round; what is outside after the last round is scaled back, all alike."""
+    monkeypatch.setattr(newton, "NEWTON_ROUNDS", count)
+    X, weight, _ = data(rng, 30)
+    y, c, l2 = X @ np.array([1.0, -1.0, 0.5]) + 0.2 * rng.normal(size=30), weight / weight.sum(), 0.05
+    penalty = hg.L2(l2)
+    o = hg.make_objective(X, y, hg.Absolute(), penalty, sample_weight=weight, fit_intercept=intercept)
+    ran_out = 0
+    for size in (0.02, 0.3, 0.9):
+        w, u = 3.0 * size * rng.normal(size=D), np.clip(2 * size * rng.normal(size=30), -0.99, 0.99)
+        expected = rounds(X, c, u, w, l2, count, intercept)
+        ran_out += not np.allclose(expected, rounds(X, c, u, w, l2, 50, intercept))
+        before = w.copy()
+        found = newton.newton_dual(o, penalty.coordinates(D), w, y, u, np.arange(D))
+        assert found == pytest.approx(expected, abs=1e-9)
+        assert np.array_equal(w, before)
+        assert np.all(np.abs(found) <= 1 + 1e-15)
+    assert ran_out or count > 1
+    for broken in (u + np.where(np.arange(30) == 3, np.nan, 0.0), np.full(30, np.nan)):
+        assert newton.newton_dual(o, penalty.coordinates(D), w, y, broken, np.arange(D)) is None
 
 
 def test_candidates_are_dropped_where_they_cost_too_much(rng):
@@ -388,11 +571,14 @@ def test_candidates_are_dropped_where_they_cost_too_much(rng):
 # --- Best biases ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", [hg.Squared(), hg.Logistic(), hg.Poisson(), hg.Huber(0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [hg.Squared(), hg.SquaredMargin(), hg.Logistic(), hg.Poisson(), hg.Huber(0.5)], ids=repr
+)
 def test_the_best_change_of_the_bias(loss, rng):
     """Σ c ℓ'(y, z + b) = 0, weighted."""
     weight, z = rng.random(N) + 0.5, rng.normal(size=N)
-    y = {hg.Logistic: np.resize([1.0, -1.0], N), hg.Poisson: rng.poisson(2.0, N) + 0.0}.get(
+    signs = np.resize([1.0, -1.0], N)
+    y = {hg.Logistic: signs, hg.SquaredMargin: signs, hg.Poisson: rng.poisson(2.0, N) + 0.0}.get(
         type(loss), rng.normal(size=N)
     )
     o = hg.make_objective(np.ones((N, 1)), y, loss, hg.L2(0.3), sample_weight=weight)
@@ -461,6 +647,20 @@ def test_a_ray_is_chosen_by_some_of_many_examples(rng):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_quick_certificate(intercept, rng):
+    large = hg.make_objective(
+        np.ones((4, 1)), 1e3 * np.array([3.0, 1.0, 2.0, 2.5]), hg.Squared(), hg.L2(1.0), fit_intercept=False
+    )
+    primal, u = 0.5 * np.mean(large.y**2), -large.y  # D(su) = (s − s²/2)·mean y² − s²(mean y)²/2
+    top = 2 * primal / (2 * primal + np.mean(large.y) ** 2)
+    found = fast.quick_certificate(large, *large.zero(), tol=0.8)
+    assert found.dual == pytest.approx(top * primal, rel=0.05)
+    assert found.exact
+    assert fast.ray_bound(large.with_penalty(hg.NoPenalty()), u) == -np.inf
+    # Of two examples that are looked at both, s is found exactly at the right end.
+    even = hg.make_objective(
+        np.array([[1.0], [1.0]]), np.array([1.0, -1.0]), hg.Squared(), hg.L2(1.0), fit_intercept=False
+    )
+    assert fast.ray_bound(even, -even.y) == pytest.approx(0.5, rel=1e-15)
     X, y, c, shift, o = huber(rng, hg.L2(0.3), intercept=intercept)
     w, b = 0.1 * rng.normal(size=D), np.array([0.2])
     z = X @ w + shift + (b[0] if intercept else 0.0)
@@ -502,7 +702,7 @@ def test_the_bound_from_sums_at_weights_that_do_not_balance(intercept, lam, rng)
     w, b = 0.1 * rng.normal(size=D), np.array([0.2])
     step, bias_step = 0.05 * rng.normal(size=D), np.array([0.1])
     for sign in (1.0, -1.0):
-        y = o.y + sign * 0.4
+        y = o.y + sign * 1.0
         moved = hg.make_objective(
             X, y, hg.Huber(0.8), hg.L1(lam), sample_weight=c, fit_intercept=intercept, offset=shift
         )
@@ -523,7 +723,6 @@ def test_the_bound_from_sums_at_weights_that_do_not_balance(intercept, lam, rng)
         again, calls = judged_sums(moved, calls[-1])
         assert len(calls) == 1
         assert again.dual == pytest.approx(dual)
-        # Sums that balance but for rounding keep their signs as they are.
 
 
 def test_two_outputs_that_do_not_balance_have_no_bound_from_sums(rng):
@@ -542,9 +741,35 @@ def test_two_outputs_that_do_not_balance_have_no_bound_from_sums(rng):
     dual = np.sum(c[:, None] * (Y * R - R**2 / 2)) - np.sum(G**2) / 0.6
     assert judged.dual == pytest.approx(dual)
     assert len(calls) == 1
+    # One output that balances is not enough.
+    half = np.array([bias[0], bias[1] + 1.0])
+    assert judged_sums(o, sums.Point(w, half, still, 0.0 * b))[0].dual == -np.inf
+    # Without a penalty the gradients must vanish but for rounding: at the solution they do, elsewhere nothing is proved.
+    free = o.with_penalty(hg.NoPenalty())
+    A = np.column_stack([X, np.ones(N)]) * np.sqrt(c)[:, None]
+    best = np.linalg.lstsq(A, Y * np.sqrt(c)[:, None], rcond=None)[0]
+    exact = judged_sums(free, sums.Point(best[:D], best[D], still, 0.0 * b))[0]
+    assert exact.dual == pytest.approx(0.5 * np.sum((A @ best - Y * np.sqrt(c)[:, None]) ** 2), rel=1e-9)
+    assert judged_sums(free, sums.Point(w, bias, still, 0.0 * b))[0].dual == -np.inf
     # A step from elsewhere to the same weights gives the same, for a loss that is its own quadratic model.
-    other = judged_sums(o, sums.Point(w - 0.2, bias + 0.3, still + 0.2, 0.0 * b - 0.3))[0]
+    back = np.array([-0.3, 0.5])
+    other = judged_sums(o, sums.Point(w - 0.2, bias - back, still + 0.2, back))[0]
     assert (other.primal, other.dual) == pytest.approx((judged.primal, judged.dual))
+
+
+def test_no_bound_from_sums_without_convexity_and_no_gap_of_zero(rng):
+    X, weight, _ = data(rng)
+    o = hg.make_objective(X, rng.normal(size=N), hg.Squared(), hg.L0(0.1), sample_weight=weight)
+    w, b = rng.normal(size=D), np.zeros(1)
+    judged, calls = judged_sums(o, sums.Point(w, b, 0.5 * w, b + 1.0))
+    assert (judged.dual, judged.gap, judged.kind, len(calls)) == (-np.inf, np.inf, "stationarity", 1)
+    assert judged.residual == pytest.approx(stationarity.stationarity(o, 1.5 * w, b + 1.0))
+    assert judged.exact
+    # D = P but for rounding: the gap is 4ε(|P| + |D|), since zero would promise exact weights.
+    even = hg.make_objective(np.zeros((2, 1)), np.array([1e3, -1e3]), hg.Squared(), hg.L2(0.3))
+    judged, _ = judged_sums(even, sums.Point(*even.zero(), *even.zero()))
+    assert judged.primal == 5e5
+    assert judged.gap == pytest.approx(4 * np.finfo(float).eps * 1e6, rel=0.1)
 
 
 def test_the_linear_model_of_the_gradients_of_classes(rng):
@@ -583,6 +808,9 @@ def test_the_risk_of_a_constant_that_fits():
     """If zero scores have no loss, the scale is the risk of the scores −1 and 1 together."""
     o = hg.make_objective(np.ones((3, 1)), np.zeros(3), hg.Squared(), hg.L2(0.3))
     assert stationarity.constant_risk(o) == pytest.approx(0.5 + 0.5)
+    shift = np.array([1.0, 2.0, 4.0])
+    fits = hg.make_objective(np.ones((3, 1)), shift, hg.Squared(), hg.L2(0.3), offset=shift)
+    assert stationarity.constant_risk(fits) == pytest.approx(1.0)
     two = hg.make_objective(np.ones((3, 1)), np.ones((3, 2)), hg.Squared(), hg.L2(0.3))
     assert stationarity.constant_risk(two) == pytest.approx(1.0)
     asymmetric = hg.make_objective(np.ones((3, 1)), np.zeros(3), hg.Quantile(0.9), hg.L2(0.3))
@@ -639,6 +867,35 @@ def test_weights_of_another_problem_have_a_residual_and_no_gap(rng):
     assert (moved.kind, moved.tol, moved.weight_error) == ("stationarity", 0.2, np.inf)
     assert moved.residual == stationarity.stationarity(o, w, np.zeros(1))
     assert stationarity.without_gap(found, o, 0.0 * w, np.zeros(1), 0.2).residual == 0.25
+    w[0] = 0.0
+    assert stationarity.without_gap(found, o, w, np.zeros(1), 0.2).residual == stationarity.stationarity(
+        o, w, np.zeros(1)
+    )
+
+
+def test_the_unit_of_the_residual(rng):
+    """Of several outputs the largest gradient; zero scores if no constant is best; √Σcx² where those have no loss."""
+    X, weight, _ = data(rng)
+    Y, c = rng.normal(size=(N, 2)) + np.array([0.1, 3.0]), weight / weight.sum()
+    two = hg.make_objective(X, Y, hg.Squared(), hg.L2(0.5), sample_weight=weight)
+    unit = max(np.abs(X.T @ (c[:, None] * Y)).max(), np.abs(c @ Y).max())
+    assert stationarity.gradient_scale(two) == pytest.approx(unit)
+    w, b = 0.1 * rng.normal(size=(D, 2)), np.array([5.0, 2.9])
+    R = Y - X @ w - b
+    worst = max(np.abs(X.T @ (c[:, None] * R) - 0.5 * w).max(), np.abs(c @ R).max())
+    assert stationarity.stationarity(two, w, b) == pytest.approx(worst / unit)
+    endless = SimpleNamespace(
+        fit_intercept=True, outputs=1, zero=lambda: (np.zeros(2), np.zeros(1)), best_constant=lambda: np.inf,
+        risk_gradient=lambda w, b: (1.0, np.array([0.5, -2.0]) + b, np.zeros(1)),
+    )  # fmt: skip
+    assert stationarity.gradient_scale(endless) == 2.0
+    zero = np.zeros(2), np.zeros(1)
+    for sums_of_squares, expected in ((np.array([4.0, 9.0]), 3.0), (np.array([0.1, 0.2]), 1.0)):
+        outside = SimpleNamespace(
+            fit_intercept=False, outputs=1, square_sums=sums_of_squares, zero=lambda: zero,
+            risk_gradient=lambda w, b: (np.inf, np.array([np.inf, 1.0]), np.zeros(1)),
+        )  # fmt: skip
+        assert stationarity.gradient_scale(outside) == expected
 
 
 # --- Kernels and several classes ------------------------------------------------------------------------------------
