@@ -6,9 +6,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import hinge as hg
-from hinge.solvers import admm, line_search
+from hinge.problem.certificates.kernel_machine import (
+    classification,
+    feasible,
+    nu_classification,
+    nu_regression,
+    one_class,
+    regression,
+)
+from hinge.solvers import admm, gram_interior_point, line_search
+from hinge.solvers.base import Stop
 from hinge.solvers.constant import _gradients, best_constant, no_worse_than_constant
 from hinge.solvers.lsqr import lsqr
 from hinge.solvers.packing import Flat
@@ -94,6 +104,174 @@ def test_the_best_bias_of_given_weights(outputs, rng):
     assert weight @ np.clip(y - X @ v - (b if outputs else b[0]), -0.5, 0.5) == pytest.approx(0.0, abs=1e-12)
     alone = hg.make_objective(X, y, hg.Huber(0.5), hg.L1(0.1), fit_intercept=False)
     assert admm._bias(alone, v, start) == pytest.approx(np.zeros(o.outputs))
+
+
+@pytest.mark.mission("O4")
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("steps", [1, 2, 9, 11, 27])
+def test_the_iterates_of_admm(steps, offset, rng):
+    """Relaxed by 1.6, in the units of κ = mean Σ c x²; after 10, 20, 30, 45 … steps ρ follows the ratio of the residuals."""
+    n, d, lam = 12, 3, 0.05
+    X, y, weight = 2.0 * rng.normal(size=(n, d)), rng.normal(size=n), rng.random(n) + 0.5
+    shift, c = rng.normal(size=n) * offset, weight / weight.sum()
+    o = hg.make_objective(X, y, hg.Absolute(), hg.L1(lam), sample_weight=weight, offset=shift if offset else None)
+    kappa, rho, adapt = np.mean(c @ X**2), 0.5, 10
+    A = np.vstack([np.sqrt(c)[:, None] * np.column_stack([X, np.ones(n)]), np.sqrt(kappa) * np.eye(d, d + 1)])
+    w, b = rng.normal(size=d), rng.normal(size=1)
+    start = w.copy(), b.copy()
+    z = X @ w + b + shift
+    u, v, q = np.sign(z - y), w, np.zeros(d)
+    for k in range(1, steps + 1):
+        target = np.append(np.sqrt(c) * (z - u / rho - shift), np.sqrt(kappa) * (v + q / rho))
+        *w, b = np.linalg.lstsq(A, target, rcond=None)[0]
+        fitted, moved = 1.6 * (X @ w + b + shift) - 0.6 * z, 1.6 * np.array(w) - 0.6 * v
+        before = z, v
+        t = fitted + u / rho - y
+        z = y + np.sign(t) * np.maximum(np.abs(t) - 1 / rho, 0.0)
+        t = moved - q / rho
+        v = np.sign(t) * np.maximum(np.abs(t) - lam / (rho * kappa), 0.0)
+        u, q = u + rho * (fitted - z), q + rho * (v - moved)
+        if k >= adapt:
+            adapt = k + max(10, k // 2)
+
+            def length(z, v):
+                return np.sqrt(c @ z**2 + kappa * v @ v)
+
+            ratio = (
+                length(fitted - z, moved - v)
+                / length(z, v)
+                / (rho * length(z - before[0], v - before[1]) / length(u, q))
+            )
+            rho *= np.clip(np.sqrt(ratio), 0.1, 10.0)
+    found = admm.ADMM(rho=0.5).run(o, *start, Stop(tol=0.0, max_iter=steps))
+    assert found.iterations == steps
+    assert found.w == pytest.approx(v, abs=1e-9)
+    assert found.dual == pytest.approx(u, abs=1e-9)
+
+
+# --- The interior point method of kernel machines -------------------------------------------------------------------
+
+
+def machine(name, rng, n=10):
+    y, upper, labels = rng.normal(size=n), rng.random(n) + 0.2, np.resize([1.0, -1.0], n)
+    return {
+        "classification": lambda: classification(labels, upper), "regression": lambda: regression(y, 0.1, upper),
+        "nu classification": lambda: nu_classification(labels, 0.4, upper),
+        "nu regression": lambda: nu_regression(y, 0.4, upper), "one class": lambda: one_class(0.4, upper),
+    }[name]()  # fmt: skip
+
+
+MACHINES = ("classification", "regression", "nu classification", "nu regression", "one class")
+
+
+@pytest.mark.mission("K4")
+@pytest.mark.parametrize("name", MACHINES)
+def test_newtons_equations_of_the_interior_point_method(name, rng):
+    """QΔα + DΔα + A'Δλ = r and AΔα = s for any D > 0, with variables of weight zero left out."""
+    dual = machine(name, rng)
+    dual.upper[2] = 0.0
+    used = np.flatnonzero(dual.upper > 0)
+    B = rng.normal(size=(10, 4))
+    K = B @ B.T + 0.1 * np.eye(10)
+    system = gram_interior_point._System(K, dual, used)
+    P = (np.arange(10)[:, None] == used % 10) * dual.sign[used]  # β = Pα
+    A = np.array([dual.sign, np.ones(len(dual.sign))][: dual.groups])
+    alpha, level = rng.random(len(used)), rng.normal(size=len(A))
+    assert system.beta(alpha) == pytest.approx(P @ alpha)
+    assert system.sums == pytest.approx(A @ dual.start)
+    gradient, scores = system.gradient(alpha, level)
+    linear = (dual.sign * dual.target)[used]
+    assert scores == pytest.approx(K @ P @ alpha)
+    assert gradient == pytest.approx(P.T @ K @ P @ alpha - linear + A[:, used].T @ level)
+    D, right, sums = rng.random(len(used)) + 0.1, rng.normal(size=len(used)), rng.normal(size=len(A))
+    assert system.factor(D)
+    step, change = system.solve(right, sums)
+    assert P.T @ K @ P @ step + D * step + A[:, used].T @ change == pytest.approx(right)
+    assert A[:, used] @ step == pytest.approx(sums)
+    assert not gram_interior_point._System(-10.0 * np.eye(10), dual, used).factor(D)
+    first, lower, upper, base = system.start()
+    most = dual.upper[used]
+    begin = dual.start[used]
+    assert first == pytest.approx(np.clip(begin, 0.1 * most, 0.9 * most) if np.any(begin) else 0.1 * most)
+    left = system.gradient(first, base)[0]
+    assert lower - upper == pytest.approx(left)  # dual feasible from the start
+    assert np.minimum(lower, upper) == pytest.approx(np.full(len(used), np.mean(np.abs(left))))
+
+
+@pytest.mark.mission("K4", "O8")
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_interior_point_method_ends_at_the_optimum(name, rng):
+    """Feasible, and no feasible point is better: by concavity D* − D(α) is at most max ⟨∇D(α), α' − α⟩ over all of them."""
+    dual = machine(name, rng)
+    B = rng.normal(size=(10, 3))
+    K = B @ B.T + 0.05 * np.eye(10)
+    alpha = gram_interior_point.interior_multipliers(K, dual, 1e-10)
+    assert feasible(dual, alpha)
+    scores = K @ (dual.sign * alpha).reshape(-1, 10).sum(axis=0)
+    gradient = dual.sign * (dual.target - np.tile(scores, len(alpha) // 10))
+    A = np.array([dual.sign, np.ones(len(alpha))][: dual.groups])
+    best = linprog(-gradient, A_eq=A, b_eq=A @ dual.start, bounds=list(zip(np.zeros(len(alpha)), dual.upper)))
+    size = 0.5 * np.sum((dual.sign * alpha).reshape(-1, 10).sum(axis=0) * scores) + abs(
+        (dual.sign * dual.target) @ alpha
+    )
+    assert gradient @ (best.x - alpha) <= 1e-6 * size
+
+
+@pytest.mark.mission("K4")
+def test_steps_and_bounds_of_the_interior_point_method():
+    one = np.ones(2)
+    length = gram_interior_point._length
+    assert length(one, 0 * one, one, one, 0 * one, one, 0 * one) == 1.0
+    assert length(one, np.array([-4.0, 1.0]), one, one, 0 * one, one, 0 * one) == 0.25  # α falls
+    assert length(one, np.array([5.0, 1.0]), one, one, 0 * one, one, 0 * one) == 0.2  # α rises: its room falls
+    assert length(one, 0 * one, one, one, np.array([-8.0, 0.0]), one, 0 * one) == 0.125
+    assert length(one, 0 * one, one, one, 0 * one, one, np.array([0.0, -10.0])) == 0.1
+    assert length(one, -0.5 * one, one, one, 0 * one, one, 0 * one) == 1.0
+    # On a bound only if the bound's price is large beside the distance, in units of their means.
+    upper = np.full(4, 2.0)
+    alpha = np.array([1e-6, 2.0 - 1e-6, 1.0, 1e-6])
+    prices = np.array([1.0, 0.0, 0.0, 1e-6]), np.array([0.0, 1.0, 0.0, 0.0])
+    assert gram_interior_point._on_bounds(alpha, upper, *prices).tolist() == [0.0, 2.0, 1.0, 1e-6]
+    # Prices that are all rounding put nothing on a bound, however they compare with each other.
+    rounding = [1e-14 * price for price in prices]
+    assert gram_interior_point._on_bounds(alpha, upper, *rounding, 1e-4).tolist() == alpha.tolist()
+
+
+@pytest.mark.mission("K4")
+def test_sums_are_made_right_within_bounds():
+    """Those inside their bounds first, the one with most room first; then those at a bound."""
+    upper = np.array([1.0, 1.0, 1.0, 1.0])
+    shift = gram_interior_point._shift
+    for total, expected in (
+        (0.3, [0.5, 0.2 + 0.3, 0.0, 1.0]), (0.9, [0.5 + 0.1, 1.0, 0.0, 1.0]), (1.5, [1.0, 1.0, 0.2, 1.0]),
+        (-0.2, [0.3, 0.2, 0.0, 1.0]), (-0.6, [0.0, 0.1, 0.0, 1.0]), (-1.0, [0.0, 0.0, 0.0, 0.7]), (0.0, [0.5, 0.2, 0.0, 1.0]),
+    ):  # fmt: skip
+        alpha = np.array([0.5, 0.2, 0.0, 1.0])
+        assert shift(alpha, upper, np.arange(4), total) == pytest.approx(total)
+        assert alpha == pytest.approx(expected)
+    alpha = np.array([0.5, 0.2])
+    assert shift(alpha, upper[:2], np.arange(2), 9.0) == pytest.approx(1.3)  # no more than there is room for
+    part = np.array([0.5, 0.2, 0.3, 0.4])
+    shift(part, upper, np.array([1, 3]), 0.1)
+    assert part == pytest.approx([0.5, 0.3, 0.3, 0.4])
+
+
+@pytest.mark.mission("K4")
+@pytest.mark.parametrize("name", MACHINES)
+def test_multipliers_are_repaired(name, rng):
+    for _ in range(5):
+        dual = machine(name, rng)
+        wild = dual.upper * (1.6 * rng.random(len(dual.upper)) - 0.3)
+        found = gram_interior_point._repaired(wild, dual)
+        assert feasible(dual, found)
+        near = np.clip(wild, 0.0, dual.upper)
+        least = np.abs([dual.sign @ (dual.start - near), *([np.sum(dual.start - near)] if dual.nu else [])]).max()
+        assert (
+            least * (1 - 1e-9)
+            <= np.abs(found - near).sum()
+            <= 2 * least + 1e-12 + np.abs(near - dual.start).sum() * dual.nu
+        )
+        assert gram_interior_point._repaired(found, dual) == pytest.approx(found, abs=1e-12)
 
 
 # --- Lines ----------------------------------------------------------------------------------------------------------

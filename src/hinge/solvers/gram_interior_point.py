@@ -71,7 +71,8 @@ def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
         alpha, level = alpha + step * d_alpha, level + step * d_level
         lower, upper = lower + step * d_lower, upper + step * d_upper
     found = np.zeros(len(dual.upper))
-    found[used] = _on_bounds(alpha, system.upper, lower, upper)
+    least = CLOSE * float(np.mean(np.abs(system.gradient(alpha, np.zeros(len(level)))[0])))
+    found[used] = _on_bounds(alpha, system.upper, lower, upper, least)
     return _repaired(found, dual)
 
 
@@ -113,12 +114,12 @@ class _System:
         order = np.lexsort((D, self.point))
         self.main = order[np.flatnonzero(np.diff(self.point[order], prepend=-1))]  # of each point, the one with least D
         seen = self.E > 0
-        ridge = np.zeros(self.n)
-        ridge[seen] = 1.0 / self.E[seen]
-        ridge[~seen] = float(np.max(ridge)) + 1.0  # points without variables: β stays zero
+        self.ridge = np.divide(1.0, self.E, out=np.zeros(self.n), where=seen)
         M = self.K.copy(order="F")
-        M[np.diag_indices(self.n)] += ridge
-        self.ridge = np.where(seen, ridge, 0.0)
+        M[np.diag_indices(self.n)] += self.ridge
+        if not np.all(seen):  # points without variables: β stays zero
+            M[~seen], M[:, ~seen] = 0.0, 0.0
+            M[~seen, ~seen] = 1.0
         try:
             self._factor = scipy.linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
@@ -151,9 +152,12 @@ def _length(alpha: Array, d_alpha: Array, room: Array, z: Array, dz: Array, y: A
     return longest
 
 
-def _on_bounds(alpha: Array, upper: Array, lower_price: Array, upper_price: Array) -> Array:
-    """A multiplier is on a bound if its distance is small beside the bound's price, both in units of their means."""
-    room, price = upper - alpha, float(np.mean(lower_price + upper_price)) + np.finfo(float).tiny
+def _on_bounds(alpha: Array, upper: Array, lower_price: Array, upper_price: Array, least: float = 0.0) -> Array:
+    """A multiplier is on a bound if its distance is small beside the bound's price, both in units of their means.
+
+    ``least`` is the least unit of prices: where no bound has a price, all of them are rounding.
+    """
+    room, price = upper - alpha, max(float(np.mean(lower_price + upper_price)), least, np.finfo(float).tiny)
     low = alpha / float(np.mean(alpha)) < CLOSE * lower_price / price
     high = room / float(np.mean(room)) < CLOSE * upper_price / price
     return np.where(low & (alpha < 0.5 * upper), 0.0, np.where(high & (alpha > 0.5 * upper), upper, alpha))
