@@ -453,7 +453,11 @@ def test_weights_of_one_sign_limit_the_dual_on_one_side(rng):
         assert dual_points.dual_value(flipped, u) == pytest.approx(expected)
         zero = flipped.zero()
         assert judged_sums(flipped, sums.Point(*zero, *zero))[0].dual == pytest.approx(expected)
-        assert fast.ray_bound(flipped, u) <= flipped.value(*zero)
+        along = [-t * (c @ (y * u)) - t**2 * (c @ u**2) / 2 + t * (c @ (u * shift)) for t in np.linspace(0.0, s, 2001)]
+        at = s * np.argmax(along) / 2000
+        bound = fast.ray_bound(flipped, u)
+        assert bound <= max(along) + 1e-5 * abs(max(along))
+        assert bound >= min(along[int(2000 * t / s)] for t in (0.75 * at, min(s, at / 0.75)))
         squares = hg.make_objective(
             sign * X, y, hg.Squared(), hg.L1(lam, positive=True), sample_weight=c, fit_intercept=False
         )
