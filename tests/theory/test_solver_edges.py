@@ -198,14 +198,55 @@ def test_newtons_equations_of_the_interior_point_method(name, rng):
     assert np.minimum(lower, upper) == pytest.approx(np.full(len(used), np.mean(np.abs(left))))
 
 
+@pytest.mark.mission("K4")
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_iterates_of_the_interior_point_method(name, steps, rng, monkeypatch):
+    """Mehrotra's predictor and corrector from the whole system of α, λ, z and y, solved densely."""
+    dual = machine(name, rng)
+    B, m = rng.normal(size=(10, 3)), len(dual.sign)
+    K = B @ B.T + 0.05 * np.eye(10)
+    P = (np.arange(10)[:, None] == np.arange(m) % 10) * dual.sign
+    Q, U, A = P.T @ K @ P, dual.upper, np.array([dual.sign, np.ones(m)][: dual.groups])
+    alpha, z, y, level = gram_interior_point._System(K, dual, np.arange(m)).start()
+
+    def direction(first, second):
+        """Of (α, λ), z and y, where α∘z + … and (U − α)∘y + … are to change by these."""
+        D = z / alpha + y / (U - alpha)
+        gradient = Q @ alpha - dual.sign * dual.target + A.T @ level - z + y
+        right = np.concatenate([-gradient + first / alpha - second / (U - alpha), A @ (dual.start - alpha)])
+        x = np.linalg.solve(np.block([[Q + np.diag(D), A.T], [A, np.zeros((len(A), len(A)))]]), right)
+        return x[:m], x[m:], (first - z * x[:m]) / alpha, (second + y * x[:m]) / (U - alpha)
+
+    for _ in range(steps):
+        room = U - alpha
+        mu = (alpha @ z + room @ y) / (2 * m)
+        da, _, dz, dy = direction(-alpha * z, -room * y)
+        t = min(1.0, *(v / -d for v, d in zip([*alpha, *room, *z, *y], [*da, *-da, *dz, *dy]) if d < 0))
+        ahead = ((alpha + t * da) @ (z + t * dz) + (room - t * da) @ (y + t * dy)) / (2 * m)
+        goal = ahead**3 / mu**2
+        da, dl, dz, dy = direction(goal - alpha * z - da * dz, goal - room * y + da * dy)
+        t = 0.995 * min(1.0, *(v / -d for v, d in zip([*alpha, *room, *z, *y], [*da, *-da, *dz, *dy]) if d < 0))
+        alpha, level, z, y = alpha + t * da, level + t * dl, z + t * dz, y + t * dy
+    seen = []
+    monkeypatch.setattr(gram_interior_point, "ITERATIONS", steps)
+    monkeypatch.setattr(gram_interior_point, "_on_bounds", lambda *parts: seen.append(parts) or parts[0])
+    gram_interior_point.interior_multipliers(K, dual, 1e-10)
+    for found, expected in zip(seen[0], (alpha, U, z, y)):
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.mission("K4", "O8")
 @pytest.mark.parametrize("name", MACHINES)
-def test_the_interior_point_method_ends_at_the_optimum(name, rng):
+def test_the_interior_point_method_ends_at_the_optimum(name, rng, monkeypatch):
     """Feasible, and no feasible point is better: by concavity D* − D(α) is at most max ⟨∇D(α), α' − α⟩ over all of them."""
     dual = machine(name, rng)
     B = rng.normal(size=(10, 3))
     K = B @ B.T + 0.05 * np.eye(10)
+    factors, factor = [], gram_interior_point._System.factor
+    monkeypatch.setattr(gram_interior_point._System, "factor", lambda self, D: factors.append(D) or factor(self, D))
     alpha = gram_interior_point.interior_multipliers(K, dual, 1e-10)
+    assert len(factors) <= 16  # predictor and corrector: about ten
     assert feasible(dual, alpha)
     scores = K @ (dual.sign * alpha).reshape(-1, 10).sum(axis=0)
     gradient = dual.sign * (dual.target - np.tile(scores, len(alpha) // 10))
