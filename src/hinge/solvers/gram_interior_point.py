@@ -71,7 +71,8 @@ def _follow_path(K: Array, dual: Dual, tol: float) -> Array:
         alpha, level = alpha + step * d_alpha, level + step * d_level
         lower, upper = lower + step * d_lower, upper + step * d_upper
     found = np.zeros(len(dual.upper))
-    found[used] = _on_bounds(alpha, system.upper, lower, upper)
+    least = CLOSE * float(np.mean(np.abs(system.gradient(alpha, np.zeros(len(level)))[0])))
+    found[used] = _on_bounds(alpha, system.upper, lower, upper, least)
     return _repaired(found, dual)
 
 
@@ -113,12 +114,12 @@ class _System:
         order = np.lexsort((D, self.point))
         self.main = order[np.flatnonzero(np.diff(self.point[order], prepend=-1))]  # of least D at each point
         present = self.E > 0
-        ridge = np.zeros(self.n)
-        ridge[present] = 1.0 / self.E[present]
-        ridge[~present] = float(np.max(ridge)) + 1.0  # points without variables: β stays zero
+        self.ridge = np.divide(1.0, self.E, out=np.zeros(self.n), where=present)
         M = self.K.copy(order="F")
-        M[np.diag_indices(self.n)] += ridge
-        self.ridge = np.where(present, ridge, 0.0)
+        M[np.diag_indices(self.n)] += self.ridge
+        if not np.all(present):  # points without variables: β stays zero
+            M[~present], M[:, ~present] = 0.0, 0.0
+            M[~present, ~present] = 1.0
         try:
             self._factor = scipy.linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
@@ -151,9 +152,15 @@ def _length(alpha: Array, d_alpha: Array, room: Array, z: Array, dz: Array, y: A
     return longest
 
 
-def _on_bounds(alpha: Array, upper: Array, lower_multiplier: Array, upper_multiplier: Array) -> Array:
-    """Puts α on a bound if its distance is small beside the bound's multiplier, both in units of their means."""
-    room, mean = upper - alpha, float(np.mean(lower_multiplier + upper_multiplier)) + np.finfo(float).tiny
+def _on_bounds(
+    alpha: Array, upper: Array, lower_multiplier: Array, upper_multiplier: Array, least: float = 0.0
+) -> Array:
+    """Puts α on a bound if its distance is small beside the bound's multiplier, both in units of their means.
+
+    ``least`` is the smallest unit of multipliers: if no bound is active, all of them are rounding errors.
+    """
+    room = upper - alpha
+    mean = max(float(np.mean(lower_multiplier + upper_multiplier)), least, np.finfo(float).tiny)
     low = alpha / float(np.mean(alpha)) < CLOSE * lower_multiplier / mean
     high = room / float(np.mean(room)) < CLOSE * upper_multiplier / mean
     return np.where(low & (alpha < 0.5 * upper), 0.0, np.where(high & (alpha > 0.5 * upper), upper, alpha))

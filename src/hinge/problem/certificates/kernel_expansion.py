@@ -14,13 +14,16 @@ from hinge.problem.objective import Array
 def ridge_certificate(
     fitted: Array, y: Array, c: Array, alpha: Any, weights: Array | None, *, tol: float, **how: Any
 ) -> Certificate:
-    """P = Σ s(y − f)² + α‖f‖² and D = 2αc'y − αc'Kc − α²Σ c²/s, for any coefficients c; ``fitted`` is Kc."""
+    """P = Σ s(y − f)² + α‖f‖² and D = 2αc'y − αc'Kc − α²Σ c²/s, for any coefficients c; ``fitted`` is Kc.
+
+    Where s = 0 the term is zero if c is, and infinite otherwise: such coefficients prove nothing.
+    """
     s = _column(weights, y)
     square = float(np.sum(alpha * c * fitted))
     primal = float(np.sum(s * (y - fitted) ** 2)) + square
     used = np.broadcast_to(s > 0, c.shape)
     penalty = float(np.sum((alpha * c)[used] ** 2 / np.broadcast_to(s, c.shape)[used]))
-    dual = 2.0 * float(np.sum(alpha * c * y)) - square - penalty
+    dual = 2.0 * float(np.sum(alpha * c * y)) - square - penalty if not np.any(c[~used]) else -np.inf
     gap = max(primal - dual, 0.0)
     size = max(abs(primal), 1e-12 * float(np.sum(s * y**2)), np.finfo(float).tiny)
     return Certificate(

@@ -107,7 +107,7 @@ class CoordinatePenalty(Penalty):
     def lambda_max(self, g: Array) -> float:
         a, _, lower, upper = self.with_strength(1.0)._for(g)
         moves = np.where(g < 0, upper > 0, lower < 0) & (g != 0)  # whether the weight may move in the direction of −g
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.max(np.where(moves, np.abs(g) / a, 0.0), initial=0.0))
 
 
