@@ -331,7 +331,8 @@ def test_scores_in_blocks_and_by_both_sides_of_the_diagonal(rng, monkeypatch):
     np.testing.assert_allclose(expansion_scores(Function(lambda A, B: (1.0 + A @ B.T) ** 2), X, beta), K @ beta)
     for points in (7, 8):
         monkeypatch.setattr(kernel_machine, "MANY_POINTS", points)
-        np.testing.assert_allclose(expansion_scores(Polynomial(2, 1.0, 1.0), X, beta), K @ beta)
+        for sign in (1.0, -1.0):  # memory that is used again must not hold the same answer
+            np.testing.assert_allclose(expansion_scores(Polynomial(2, 1.0, 1.0), X, sign * beta), sign * K @ beta)
     far = 1e6 + X  # distances keep their digits, since the mean is taken off first
     near = np.exp(-0.5 * np.sum((X[:, None] - X[None]) ** 2, axis=2)) @ beta
     np.testing.assert_allclose(expansion_scores(RBF(gamma=0.5), far, beta), near, rtol=1e-6, atol=1e-8)
