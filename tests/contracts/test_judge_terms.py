@@ -637,7 +637,7 @@ def test_the_bound_of_a_ray(offset, penalty, rng):
 
 def test_a_ray_is_chosen_by_some_of_many_examples(rng):
     """Every second of 8192 and more, their weight made up for; the bound itself takes all of them."""
-    n = 2 * fast.LOOKED_AT + 1
+    n = 2 * fast.SAMPLED + 1
     y, weight = rng.normal(size=n) + 0.5, rng.random(n)
     weight[1::2] *= 3.0  # those that are not looked at weigh more
     o = hg.make_objective(np.ones((n, 1)), y, hg.Squared(), hg.L2(0.05), sample_weight=weight, fit_intercept=False)

@@ -259,7 +259,7 @@ def test_labels_are_saved_on_real_digits(strategy, real_data):
     half = len(y) // 2
     curves = hg.active_curves(
         hg.LogisticRegression(C=1.0, tol=1e-3), X[:half], y[:half], X[half:], y[half:],
-        strategies=[strategy], start=20, batch=20, budget=140, repeats=2,
+        strategies=[strategy], start=20, batch=20, budget=140, repeats=8,
     )  # fmt: skip
     needed, saved = curves.labels_saved(strategy)
     assert saved[np.argmax(needed)] >= 0.2
