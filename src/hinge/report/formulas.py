@@ -58,9 +58,9 @@ def reason(chosen: str, score: Estimate, best: str, best_score: Estimate, tried:
         return f"The {chosen} model had the least cross-validated loss of the {tried} settings tried."
     if chosen == "ensemble":
         return (
-            f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, which the "
-            f"least of many understates; the ensemble ({score.brief()}) is free of that, as its weights were chosen on other rows "
-            "than score it, and was chosen."
+            f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, but the "
+            f"least of many losses is optimistic. The ensemble ({score.brief()}) is not selected in this way: its weights were "
+            "chosen on other rows than those that score it. It was chosen."
         )
     return (
         f"The {best} model ({best_score.brief()}) had the least cross-validated loss of the {tried} settings tried, but "
