@@ -16,15 +16,21 @@ REMEDIES = {
 }
 
 
+# What NumPy raises for texts, for integers that are too large, and for dates beside numbers.
+CONVERSIONS = (ValueError, OverflowError, np.exceptions.DTypePromotionError)
+
+
 @contextmanager
 def naming(argument: str, column: str = "") -> Iterator[None]:
     """Add the argument (and column) to NumPy's errors about texts and integers that cannot become floats."""
     try:
         yield
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, OverflowError) or str(error).startswith("could not convert"):
+    except CONVERSIONS as error:
+        mixed = isinstance(error, np.exceptions.DTypePromotionError)
+        if mixed or isinstance(error, OverflowError) or str(error).startswith("could not convert"):
+            cause = "dates and numbers have no common type" if mixed else error
             raise ValueError(
-                f"{argument} must hold numbers of float64: {error}{column}. {REMEDIES[argument]}"
+                f"{argument} must hold numbers of float64: {cause}{column}. {REMEDIES[argument]}"
             ) from error
         raise
 
@@ -33,7 +39,7 @@ def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validat
     """scikit-learn's function of the same name; with ``y_numeric``, texts are converted to numbers or rejected."""
     try:
         found = validation.validate_data(estimator, X, y, **options)
-    except (ValueError, OverflowError):
+    except CONVERSIONS:
         with naming("y" if _are_numbers(X) else "X", _first_wrong_column(X)):
             raise
     # scikit-learn looks for NaN before it converts objects to numbers, so it misses None, and it does not convert texts.
@@ -56,16 +62,20 @@ def numeric_targets(y: Any) -> np.ndarray:
 
 def _first_wrong_column(X: Any) -> str:
     """For the error of a data frame, the first column that does not hold numbers; "" for arrays."""
-    for name in getattr(X, "columns", ()):
-        if not _are_numbers(X[name]):
-            return f" (column {name!r})"
+    import narwhals.stable.v2 as nw  # here: only errors need it
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        for column in frame.iter_columns():
+            if not _are_numbers(column.to_numpy()):
+                return f" (column {column.name!r})"
     return ""
 
 
 def _are_numbers(values: Any) -> bool:
     try:
         values = np.asarray(values)
-        if values.dtype.kind == "c":
+        if values.dtype.kind in "cmM":
             return False
         values.astype(np.float64)
     except (ValueError, TypeError, OverflowError):

@@ -83,7 +83,7 @@ def test_a_worker_killed_while_trees_are_boosted(client, rng):
 
 @pytest.mark.slow  # a cluster of its own
 def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(rng, monkeypatch):
-    """Workers that nobody starts again, killed in mid-fit."""
+    """Kills all workers during a fit; the cluster does not restart them."""
     from distributed import Client, LocalCluster
 
     monkeypatch.setattr("hinge.blocks.executors.ALONE", 3.0)

@@ -100,3 +100,10 @@ def test_measures_see_labels_of_python(labels, rng):
     assert not [kind for kind in seen if issubclass(kind, np.str_)]
     assert model.best_score_ > 0.9
     assert set(model.predict(X)) == set(labels)
+
+
+@pytest.mark.parametrize("cls", [hg.FixedThresholdClassifier, hg.TunedThresholdClassifierCV])
+def test_a_class_without_weight_is_no_class(cls, data):
+    X, y = data
+    with pytest.raises(ValueError, match="only one class"):
+        cls(hg.GaussianNB()).fit(X, y, (y == "common").astype(float))

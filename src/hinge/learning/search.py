@@ -287,9 +287,8 @@ class Search:
             raise UserError(f"nothing could be fitted to these data: {self.results[0].why}")
         names = dict.fromkeys(r.family.name for r in self.results)
         choices, optimism = [r for name in names if (r := self.best(name)) is not None], 0.0
-        if (
-            not self.simple
-        ):  # heavy-tailed losses have large standard errors, so the one-standard-error rule alone is too lenient
+        # Heavy-tailed losses have large standard errors, so the one-standard-error rule alone is too lenient.
+        if not self.simple:
             power = 2.0 if self.measure.root else 1.0
             optimism = self.optimism() if any(r.members for r in choices) else 0.0
             means = [float(np.mean(r.loss)) + (0.0 if r.members else optimism) for r in choices]  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
 
 from hinge._parameters import Constraints, Estimator, Folds, between, count, fraction, has, numbers, one_of, shared
 from hinge.models.base import check_weights, take_input_tags, unique_codes
@@ -71,15 +71,16 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
             take_input_tags(tags, self.estimator)
         return tags
 
-    def _check(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """X, the labels, and the two classes in order."""
+    def _check(self, X: Any, y: Any, weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """X, the labels, and the two classes in order; rows of weight zero do not count."""
         if label_columns(y) > 1:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}. The type of the target is "
                 f"{type_of_target(y)}: y has {label_columns(y)} columns."
             )
         X, y = check_passed_on(self, X, y)
-        classes, _ = unique_codes(y)
+        check_consistent_length(y, weight)
+        classes, _ = unique_codes(y if weight is None else y[np.asarray(weight) > 0])
         if len(classes) != 2:
             number = f"{len(classes)} classes" if len(classes) > 1 else f"only one class, {classes[0]!r}"
             raise ValueError(
@@ -205,7 +206,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
         With metadata routing enabled the classifier gets those of ``fit_params`` that it has requested.
         """
         weight, routed = self._fit_arguments(X, sample_weight, fit_params)
-        X, y, classes = self._check(X, y)
+        X, y, classes = self._check(X, y, routed.estimator.fit.get("sample_weight", weight))
         positive_class(classes, self.pos_label)
         self.estimator_ = fit_part(self.estimator, X, y, None, weight, routed.estimator.fit)
         return self
@@ -316,7 +317,7 @@ class TunedThresholdClassifierCV(ThresholdClassifier):
         ``fit_params`` and the weights.
         """
         weight, routed = self._fit_arguments(X, sample_weight, fit_params)
-        X, y, classes = self._check(X, y)
+        X, y, classes = self._check(X, y, routed.estimator.fit.get("sample_weight", weight))
         scorer = check_scoring(self.estimator, scoring=self.scoring)
         if not hasattr(scorer, "_score_func"):
             raise ValueError("scoring must be a measure of labels: a name, or sklearn.metrics.make_scorer(function).")

@@ -8,10 +8,12 @@ is jointly convex, so Newton's method updates (w, b, σ) together: a pass gives 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
@@ -110,6 +112,13 @@ def _with_scale(estimator: Any, passes: Passes, stand_in: StandIn) -> tuple[np.n
         else:
             break
         point, known = trial, found
+    else:
+        warnings.warn(
+            f"The scale of HuberRegressor over blocks is not exact after {STEPS} steps of Newton's method; scale the features, "
+            "or set scale=.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return point[:d], point[d : d + 1] if ones else np.zeros(1), float(point[-1])
 
 

@@ -25,8 +25,9 @@ from hinge.blocks.resident import ArrayFile, SpoolFiles
 from hinge.blocks.survey import UNORDERED, Labels, check_target
 from hinge.models.blocks.fit import adopt_names
 from hinge.models.blocks.predict import nameless
+from hinge.models.class_weights import balanced_factors
 from hinge.models.trees.boosting_options import WeightFacts
-from hinge.models.trees.inputs import Coder, balanced_factors, frame_values, predict_table, present
+from hinge.models.trees.inputs import Coder, frame_values, predict_table, present
 from hinge.tables.frames import as_frame, chosen_columns
 
 SAMPLE = 200_000  # rows that the edges of bins are computed from, as in memory

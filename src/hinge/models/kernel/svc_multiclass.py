@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.models.base import code_labels
 from hinge.models.calibration.platt import couple, fit_sigmoid, sigmoid
+from hinge.models.class_weights import balanced_factors
 from hinge.models.kernel.expansion import (
     Expansion,
     PairExpansion,
@@ -76,8 +77,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if self.class_weight is None:
             self.class_weight_ = np.ones(len(self.classes_))
         elif isinstance(self.class_weight, str) and self.class_weight == "balanced" and weights is not None:
-            totals = np.bincount(codes, weights)
-            self.class_weight_ = totals.sum() / (len(totals) * totals)
+            self.class_weight_ = balanced_factors(np.bincount(codes, weights))
         else:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import check_fit, signs
+from hinge.models.class_weights import class_factors
 from hinge.models.linear.base import LinearClassifier, times
 from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.least_squares import Ridge
@@ -42,7 +42,7 @@ class LeastSquaresClassifier(LinearClassifier):
         X, y, weights = check_fit(self, X, y, sample_weight, multi_output=True)
         self.classes_ = np.arange(y.shape[1])
         if self.class_weight is not None:
-            weights = times(weights, compute_sample_weight(self.class_weight, y))
+            weights = times(weights, class_factors(self.class_weight, y, weights))
         codes = (y > 0).astype(np.intp)
         return X, codes, signs(codes), weights
 

@@ -35,8 +35,8 @@ class OneVsOneClassifier(Reduction):
     vote : {"majority", "score", "probability"}
         Whether h_ij is the learner's sign (ties broken by the scores) or its score; with "probability" the learners'
         probabilities are coupled, which gives ``predict_proba``. Scores of different pairs are not on one scale: a
-        pair that is told apart easily has long ones, and where the classes lie in a row the sum of scores seldom
-        goes to one in the middle.
+        pair that is easy to separate has large scores, and if the classes are ordered along a line, a class in the
+        middle seldom has the largest sum of scores.
     n_jobs : int, optional
         How many learners to fit at once (threads).
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
 from hinge._parameters import Constraints, has, shared
 from hinge.models.base import code_labels, signs
+from hinge.models.class_weights import class_factors
 from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Logistic, Loss, Softmax, as_loss
 
@@ -238,7 +238,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     def _example_weights(self, y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray | None:
         if self.class_weight is None:
             return sample_weight
-        by_class = compute_sample_weight(self.class_weight, y)
+        by_class = class_factors(self.class_weight, y, sample_weight)
         return by_class if sample_weight is None else by_class * sample_weight
 
     def _stratify(self, y: np.ndarray) -> np.ndarray | None:

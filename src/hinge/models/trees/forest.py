@@ -96,6 +96,7 @@ class ExtraTreesClassifier(ForestClassifier):
 
     At every split one random threshold is drawn for each of ``max_features`` features, and the best of them is used.
     Thresholds lie between the smallest and the largest value in the node; only a sparse table is quantised to ``max_bins``.
+    Of a categorical feature a random subset of the categories in the node goes left.
 
     Parameters
     ----------

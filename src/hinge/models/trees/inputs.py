@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from hinge._cached import cached_property
 from hinge._native import check_indices, core
 from hinge._validation import naming, validate_data
-from hinge.blocks.exact import ExactSum
 from hinge.models.base import FLOATS, check_weights, contiguous
+from hinge.models.class_weights import class_factors
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
 
 MAX_CATEGORIES = 255
@@ -308,33 +308,12 @@ def order_of_rows(X: Any, y: np.ndarray) -> np.ndarray:
 
 
 def weights_of(sample_weight: Any, X: Any, class_weight: Any = None, y: Any = None) -> np.ndarray | None:
-    """Sample weights times class weights, or None.
-
-    Classes are balanced by the sums of their weights, as a weight of 2 means two examples, and one of 0 none.
-    """
+    """Sample weights times class weights, or None."""
     weight = check_weights(sample_weight, X)
     if class_weight is None:
         return weight
-    from sklearn.utils.class_weight import compute_sample_weight
-
-    if weight is None or not isinstance(class_weight, str):
-        extra = compute_sample_weight(class_weight, y)
-    else:
-        extra = np.prod([_balanced(column, weight) for column in np.reshape(y, (len(weight), -1)).T], axis=0)
+    extra = class_factors(class_weight, y, weight)
     return check_weights(extra if weight is None else weight * extra, X)
-
-
-def _balanced(labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Factors of the examples with which all classes weigh the same, and the mean weight stays what it is."""
-    values, codes = np.unique(labels, return_inverse=True)
-    totals = np.array([float(ExactSum.of(weight[codes == k])) for k in range(len(values))])
-    return balanced_factors(totals)[codes]
-
-
-def balanced_factors(totals: np.ndarray) -> np.ndarray:
-    """The factors Σ_c W_c / (k W_c) of classes with weights W_c, of which k are above zero; zero for the others."""
-    present = totals > 0
-    return np.divide(totals.sum(), np.count_nonzero(present) * totals, out=np.zeros_like(totals), where=present)
 
 
 def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:
@@ -356,7 +335,6 @@ __all__ = [
     "Prepared",
     "Presorted",
     "Unsorted",
-    "balanced_factors",
     "check_sums",
     "check_targets",
     "fit_table",

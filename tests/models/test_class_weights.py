@@ -41,3 +41,16 @@ def test_rows_of_weight_zero_change_nothing(model, rng):
     s = np.where((y == 0) & (rng.uniform(size=200) < 0.7), 0.0, 1.0)
     all_rows = model.fit(X, y, sample_weight=s).predict_proba(X)
     np.testing.assert_allclose(model.fit(X[s > 0], y[s > 0]).predict_proba(X), all_rows, atol=1e-12)
+
+
+def test_networks_and_several_labels_balance_by_weights_too(rng):
+    y = rng.integers(0, 3, 60)
+    s = rng.integers(0, 4, 60).astype(float)
+    weight = hg.MLPClassifier(class_weight="balanced")._example_weights(y, s)
+    np.testing.assert_allclose(np.bincount(y, weight), s.sum() / 3, rtol=1e-12)
+
+    X, Y = rng.normal(size=(60, 3)), rng.integers(0, 2, size=(60, 2))
+    again = np.repeat(np.arange(60), s.astype(int))
+    weighted, repeated = (hg.RidgeClassifier(class_weight="balanced") for _ in range(2))
+    weighted.fit(X, Y, s)
+    np.testing.assert_allclose(weighted.coef_, repeated.fit(X[again], Y[again]).coef_, rtol=1e-6, atol=1e-9)
