@@ -93,7 +93,7 @@ test-hostile: ready
 
 # Peak memory of fits on a table in blocks, against one ten times as large, in a child process.
 test-memory: ready
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 -s -m slow tests/blocks/test_memory.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 -s -m slow tests/blocks/test_memory.py tests/blocks/test_parquet.py
 
 # Fails below the floor in pyproject.toml.
 coverage: ready

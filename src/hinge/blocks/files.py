@@ -1,21 +1,17 @@
-"""Parquet, Arrow and CSV files, folders and datasets, read through ``pyarrow.dataset``.
-
-Columns and filters are passed to the reader. Files are opened by plain reads, never mapped into memory.
-"""
+"""Parquet, Arrow and CSV files, folders and datasets as parts of a source. Columns and filters are passed to the reader."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from hinge.blocks.block import Piece, Roles, require_columns
+from hinge.blocks.block import Roles, require_columns
+from hinge.blocks.fragments import FilePart, Signature, import_pyarrow, name_of, naming
+from hinge.blocks.memory import default_rows
+from hinge.blocks.parquet import parquet_parts, row_words, warn_of_pages
 from hinge.blocks.parts import Part
 from hinge.errors import UserError
 
@@ -23,109 +19,6 @@ FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc",
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv",
 }  # fmt: skip
-READ_ROWS = 1 << 16  # rows per batch of the reader
-
-
-def import_pyarrow() -> Any:
-    """The module pyarrow.dataset, which comes with ``hinge-learn[dask]`` or by itself."""
-    try:
-        import pyarrow.dataset
-    except ImportError:
-        raise ImportError("hg.scan of files needs pyarrow; install it with pip install pyarrow.") from None
-    return pyarrow.dataset
-
-
-@contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """Add the name of the file to errors of the reader."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError) as error:
-        raise UserError(
-            f"{where} cannot be read; it may be truncated, damaged or of another format: {error}"
-        ) from error
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The state of a file when it was scanned."""
-
-    path: str
-    size: int
-    changed: int
-
-    @classmethod
-    def of(cls, path: str) -> Signature | None:
-        """None for files that are not on this machine's file system."""
-        try:
-            found = os.stat(path)
-        except OSError:
-            return None
-        return cls(path, found.st_size, found.st_mtime_ns)
-
-    def require_unchanged(self) -> None:
-        """Raise if the file has changed since it was scanned."""
-        now = Signature.of(self.path)
-        if now is None:
-            raise UserError(f"{self.path} was removed after it was scanned.")
-        if now != self:
-            raise UserError(
-                f"{self.path} changed after it was scanned: a fit reads its data several times, and every time they must be "
-                "the same. Write new data to another file, and scan again."
-            )
-
-
-@dataclass
-class FilePart(Part):
-    """A file, or some row groups of a Parquet file."""
-
-    fragment: Any
-    schema: Any
-    filter: Any
-    signature: Signature | None
-    size: int  # bytes in storage, all columns
-    column_bytes: dict[str, int] | None = None
-
-    def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
-        columns = list(roles.columns(only_targets=only_targets))
-        self._require_unchanged()
-        with _naming(self.where):
-            batches = self.fragment.to_batches(
-                schema=self.schema, columns=columns, filter=self.filter, batch_size=READ_ROWS, **_reading(self.fragment)
-            )
-        while True:
-            with _naming(self.where):
-                batch = next(batches, None)
-            if batch is None:
-                break
-            if batch.num_rows:
-                yield Piece(_table(batch))
-        self._require_unchanged()
-
-    def _require_unchanged(self) -> None:
-        if self.signature is not None:
-            self.signature.require_unchanged()
-
-    def stored_bytes(self, roles: Roles, *, only_targets: bool) -> int:
-        if self.column_bytes is None:
-            return self.size
-        return sum(self.column_bytes.get(name, 0) for name in roles.columns(only_targets=only_targets))
-
-
-def _table(batch: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.Table.from_batches([batch])
-
-
-def _reading(fragment: Any) -> dict[str, Any]:
-    """A scanner without read-ahead of its own, to save memory: blocks are prefetched elsewhere."""
-    options: dict[str, Any] = {"batch_readahead": 0, "fragment_readahead": 1, "use_threads": True}
-    if hasattr(fragment, "row_groups"):
-        options["fragment_scan_options"] = import_pyarrow().ParquetFragmentScanOptions(pre_buffer=False)
-    return options
 
 
 def expand(what: str | Path) -> list[str]:
@@ -161,7 +54,7 @@ def open_files(what: str | Path | Sequence[str | Path]) -> Any:
         )
     kind = kinds[paths[0]]
     form = _csv_format(paths[0]) if kind == "csv" else kind
-    with _naming(paths[0]):
+    with naming(paths[0]):
         if root is not None:
             return dataset.dataset(paths, format=form, partitioning="hive", partition_base_dir=root)
         return dataset.dataset(paths, format=form)
@@ -195,11 +88,12 @@ def _csv_format(path: str) -> Any:
 
 
 def file_parts(
-    data: Any, filter: Any, resolve: Callable[[list[str]], Roles], block_rows: int | None
-) -> tuple[Roles, list[Part]]:
-    """The roles of the columns and the parts of a dataset; ``resolve`` turns the names of its columns into roles.
+    data: Any, filter: Any, resolve: Callable[[list[str]], Roles], block_rows: int | None, memory: int | None
+) -> tuple[Roles, list[Part], int]:
+    """The roles of the columns, the parts of a dataset, and the rows of a block.
 
-    Every file is opened once, so that damaged files and missing columns are reported before any work is done.
+    ``resolve`` turns the names of the columns into roles. Every file is opened once, so that damaged files and missing
+    columns are reported before any work is done.
     """
     fragments = list(data.get_fragments())
     if not fragments:
@@ -207,27 +101,36 @@ def file_parts(
     keep = as_expression(filter)
     schemas = []
     for fragment in fragments:
-        with _naming(_name(fragment)):
+        with naming(name_of(fragment)):
             schemas.append(fragment.physical_schema)
     try:
         hive = [name for name in data.schema.names if name not in schemas[0].names]
     except UnicodeDecodeError:
         raise UserError(
-            f"{_name(fragments[0])}: the names of its columns are not UTF-8. Save the file as UTF-8."
+            f"{name_of(fragments[0])}: the names of its columns are not UTF-8. Save the file as UTF-8."
         ) from None
     roles = resolve([*schemas[0].names, *hive])
     wanted = [name for name in roles.columns(only_targets=False) if name not in hive]
     for fragment, schema in zip(fragments, schemas):
-        require_columns(schema.names, wanted, _name(fragment))
+        require_columns(schema.names, wanted, name_of(fragment))
     schema = _unified(fragments, schemas, [data.schema.field(name) for name in hive])
+    grouped = [fragment for fragment in fragments if hasattr(fragment, "row_groups")]
+    rows = block_rows or default_rows(len(wanted), None)  # rows of a part: the same with every limit
+    cut = block_rows or default_rows(len(roles.features or ()), memory)
+    if memory is not None and grouped:
+        for fragment in grouped:
+            warn_of_pages(fragment, wanted, memory)
+        if block_rows is None:
+            cut = min(cut, default_rows(max(row_words(fragment, wanted) for fragment in grouped), memory))
     parts: list[Part] = []
     for fragment in fragments:
-        parts.extend(_parts_of(fragment, schema, keep, block_rows, len(wanted)))
-    return roles, parts
-
-
-def _name(fragment: Any) -> str:
-    return str(getattr(fragment, "path", None) or "the dataset")
+        if hasattr(fragment, "row_groups"):
+            parts.extend(parquet_parts(fragment, schema, keep, rows, cut))
+        else:
+            signature = Signature.of(name_of(fragment))
+            size = 0 if signature is None else signature.size
+            parts.append(FilePart(name_of(fragment), fragment, schema, keep, signature, size))
+    return roles, parts, cut
 
 
 def _unified(fragments: list[Any], schemas: list[Any], partition_fields: list[Any]) -> Any:
@@ -247,44 +150,6 @@ def _unified(fragments: list[Any], schemas: list[Any], partition_fields: list[An
     return pyarrow.schema([*fields, *partition_fields])
 
 
-def _parts_of(fragment: Any, schema: Any, keep: Any, block_rows: int | None, width: int) -> list[Part]:
-    path = _name(fragment)
-    signature = Signature.of(path)
-    size = 0 if signature is None else signature.size
-    if not hasattr(fragment, "row_groups"):
-        return [FilePart(path, fragment, schema, keep, signature, size)]
-    with _naming(path):
-        groups = [(g.id, g.num_rows, g.total_byte_size) for g in fragment.row_groups]
-        columns = _column_bytes(fragment)
-    enough = block_rows or default_rows(width)
-    parts: list[Part] = []
-    chosen: list[int] = []
-    rows = 0
-    for place, (number, count, _) in enumerate(groups):
-        chosen.append(number)
-        rows += count
-        if rows >= enough or place == len(groups) - 1:
-            name = path if len(chosen) == len(groups) else f"{path}, row groups {chosen[0]}–{chosen[-1]}"
-            stored = {c: sum(sizes[g] for g in chosen) for c, sizes in columns.items()}
-            part = fragment if len(chosen) == len(groups) else fragment.subset(row_group_ids=chosen)
-            parts.append(FilePart(name, part, schema, keep, signature, sum(stored.values()), stored))
-            chosen, rows = [], 0
-    return parts
-
-
-def _column_bytes(fragment: Any) -> dict[str, list[int]]:
-    """Bytes in storage of every column, row group by row group."""
-    footer = fragment.metadata
-    found: dict[str, list[int]] = {}
-    for g in range(footer.num_row_groups):
-        group = footer.row_group(g)
-        for j in range(group.num_columns):
-            column = group.column(j)
-            name = column.path_in_schema.split(".")[0]
-            found.setdefault(name, [0] * footer.num_row_groups)[g] += column.total_compressed_size
-    return found
-
-
 def as_expression(filter: Any) -> Any:
     """A filter of pyarrow: an expression, or a list of (column, operator, value), all of which must hold."""
     if filter is None:
@@ -301,15 +166,3 @@ def as_expression(filter: Any) -> Any:
             "filter must be an expression of pyarrow.dataset, such as ds.field('year') > 2000, or a list of "
             f"(column, operator, value); got {filter!r}."
         ) from error
-
-
-BLOCK_BYTES = 32 << 20
-
-
-def default_rows(width: int, memory: int | None = None) -> int:
-    """The rows of a block of about 32 MB of float64: large enough for several threads, small enough for several blocks.
-
-    If ``memory`` is given, a block is at most a 16th of it.
-    """
-    size = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // 16)
-    return int(np.clip(size // (8 * max(width, 1)), 1 << 10, 1 << 20))

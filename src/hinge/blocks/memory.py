@@ -1,4 +1,4 @@
-"""Amounts of memory: the user's limit, and the memory of the machine."""
+"""Amounts of memory: the user's limit, the memory of the machine, and the rows of a block."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import os
 import re
 
+BLOCK_BYTES = 32 << 20
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -39,3 +40,12 @@ def total_memory() -> int:
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
         return 4 << 30
+
+
+def default_rows(width: int, memory: int | None = None) -> int:
+    """The rows of a block of about 32 MB of float64: large enough for several threads, small enough for several blocks.
+
+    If ``memory`` is given, a block is at most a 16th of it.
+    """
+    size = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // 16)
+    return min(max(size // (8 * max(width, 1)), 1 << 10), 1 << 20)

@@ -77,7 +77,7 @@ def _require_feasible(problem: BlockProblem) -> None:
             f"{loss!r} cannot be minimised over blocks; smooth losses and "
             f"{', '.join(kind.__name__ for kind in MERGEABLE)} can."
         )
-    if loss.smooth and not (loss.twice or loss.outputs == "classes"):
+    if loss.smooth and not (loss.twice_differentiable or loss.outputs == "classes"):
         raise ValueError(f"{loss!r} cannot be minimised over blocks without a second derivative.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ import scipy.sparse
 
 from hinge.blocks.block import Block, Piece, Roles, require_columns
 from hinge.blocks.executors import Executor, as_executor
-from hinge.blocks.files import default_rows, file_parts, open_files
+from hinge.blocks.files import file_parts, open_files
 from hinge.blocks.lazy import LazyFramePart, dask_arrays, dask_frame, is_dask, is_dataset, is_lazy_frame
 from hinge.blocks.mapped import mapped_parts
-from hinge.blocks.memory import memory_bytes, total_memory
+from hinge.blocks.memory import default_rows, memory_bytes, total_memory
 from hinge.blocks.parts import Part, Rows, Stream, as_matrix, as_piece, length
 from hinge.blocks.prefetch import prefetched
 from hinge.blocks.spool import Spool
@@ -165,11 +165,11 @@ def scan(
     if block_rows is not None and (isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1):
         raise ValueError(f"block_rows must be a whole number of at least 1, got {block_rows!r}.")
     allowed = None if memory is None else memory_bytes(memory)
-    request = _Request(target, weight, offset, columns, filter, block_rows, spool)
+    request = _Request(target, weight, offset, columns, filter, block_rows, spool, allowed)
     parts, roles, width = request.open(what)
     cut = block_rows
     if cut is None and not any(part.in_cluster or isinstance(part, Stream) for part in parts):
-        cut = default_rows(width, allowed)
+        cut = request.rows or default_rows(width, allowed)
     if executor is None and any(part.in_cluster for part in parts):
         executor = _active_client()
     if not parts:
@@ -186,11 +186,13 @@ class _Request:
     """The arguments of :func:`scan`, with a method to open each kind of data."""
 
     def __init__(
-        self, target: Any, weight: Any, offset: Any, columns: Any, filter: Any, block_rows: int | None, spool: Any
-    ) -> None:
+        self, target: Any, weight: Any, offset: Any, columns: Any, filter: Any, block_rows: int | None, spool: Any,
+        memory: int | None,
+    ) -> None:  # fmt: skip
         self.target, self.weight, self.offset, self.columns = target, weight, offset, columns
-        self.filter, self.block_rows, self.spool = filter, block_rows, spool
+        self.filter, self.block_rows, self.spool, self.memory = filter, block_rows, spool, memory
         self.labels_in_blocks = False
+        self.rows: int | None = None  # rows of a block, if the files decide
 
     def open(self, what: Any) -> tuple[list[Part], Roles, int]:
         """Parts, roles and the number of features."""
@@ -213,7 +215,7 @@ class _Request:
         return self._memory(what)
 
     def _files(self, data: Any) -> tuple[list[Part], Roles, int]:
-        roles, parts = file_parts(data, self.filter, self._roles, self.block_rows)
+        roles, parts, self.rows = file_parts(data, self.filter, self._roles, self.block_rows, self.memory)
         return parts, roles, len(roles.features or ())
 
     def _dask(self, what: Any) -> tuple[list[Part], Roles, int]:
@@ -294,6 +296,8 @@ def _is_array(value: Any) -> bool:
     """Whether an argument holds values rather than names of columns."""
     if value is None or isinstance(value, str):
         return False
+    if not isinstance(value, Collection):
+        return True
     return hasattr(value, "shape") or not all(isinstance(name, str) for name in value) or len(value) > NAMES
 
 
