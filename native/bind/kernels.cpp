@@ -53,9 +53,9 @@ struct Dual {
   }
 };
 
-// The tables of many problems: tables[0], [1] and [2] are signs, targets and bounds, where needed.
+// The points of many problems, row p of `rows` those of problem p; `tables` have the shape of `rows`.
 ManyDuals many_duals(const Matrix& values, const In2<index_t>& rows, const In1<index_t>& length,
-                     const std::vector<Matrix>& tables, int groups) {
+                     const std::vector<Matrix>& tables) {
   const auto n = static_cast<index_t>(values.shape(0)), width = static_cast<index_t>(rows.shape(1));
   expect(static_cast<index_t>(values.shape(1)) == n, "the kernel matrix must be square");
   expect(size_of(length) == size_of(rows), "there must be a length for every problem");
@@ -66,9 +66,26 @@ ManyDuals many_duals(const Matrix& values, const In2<index_t>& rows, const In1<i
          "a problem has more points than its line");
   expect(std::all_of(rows.data(), rows.data() + size_of(rows) * width, [&](index_t i) { return i >= 0 && i < n; }),
          "a problem has points that the kernel matrix does not have");
-  const auto at = [&](std::size_t k) { return k < tables.size() ? tables[k].data() : nullptr; };
-  return {values.data(), n, size_of(rows), width, rows.data(), length.data(), at(0), at(1), at(2), groups};
+  return {values.data(), n, size_of(rows), width, rows.data(), length.data(), nullptr, nullptr, nullptr, 1};
 }
+
+// The arrays of many duals. Row p of the tables is problem p, of which the first length[p] entries are used.
+struct ManyArguments {
+  Matrix values;
+  In2<index_t> rows;
+  In1<index_t> length;
+  Matrix sign, target, upper;
+  int groups;
+
+  ManyDuals problems(const Matrix& alpha) const {
+    ManyDuals found = many_duals(values, rows, length, {sign, target, upper, alpha});
+    found.sign = sign.data();
+    found.target = target.data();
+    found.upper = upper.data();
+    found.groups = groups;
+    return found;
+  }
+};
 
 template <class T>
 void bind_points(nb::module_& m, const char* name) {
@@ -223,12 +240,17 @@ void bind_kernels(nb::module_& m) {
       "values"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
       "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
       "report"_a.none());
+  nb::class_<ManyArguments>(m, "ManyDuals")
+      .def(
+          "__init__",
+          [](ManyArguments* self, Matrix values, In2<index_t> rows, In1<index_t> length, Matrix sign, Matrix target,
+             Matrix upper, int groups) { new (self) ManyArguments{values, rows, length, sign, target, upper, groups}; },
+          nb::kw_only(), "values"_a.noconvert(), "rows"_a.noconvert(), "length"_a.noconvert(), "sign"_a.noconvert(),
+          "target"_a.noconvert(), "upper"_a.noconvert(), "groups"_a);
   m.def(
       "decompose_many",
-      // Row p of the tables is problem p, of which the first length[p] entries are used.
-      [](Matrix values, In2<index_t> rows, In1<index_t> length, Matrix sign, Matrix target, Matrix upper, Matrix alpha,
-         Vector tol, index_t max_steps, int groups) {
-        const ManyDuals problems = many_duals(values, rows, length, {sign, target, upper, alpha}, groups);
+      [](const ManyArguments& duals, Matrix alpha, Vector tol, index_t max_steps) {
+        const ManyDuals problems = duals.problems(alpha);
         expect(size_of(tol) == problems.count, "there must be a tolerance for every problem");
         const index_t count = problems.count, width = problems.width;
         std::vector<double> a(alpha.data(), alpha.data() + count * width), bias(count), rho(count), violation(count);
@@ -240,13 +262,11 @@ void bind_kernels(nb::module_& m) {
         return nb::make_tuple(own(std::move(a), count, width), own(std::move(bias)), own(std::move(rho)),
                               own(std::move(violation)), own(std::move(steps)));
       },
-      "values"_a.noconvert(), "rows"_a.noconvert(), "length"_a.noconvert(), "sign"_a.noconvert(),
-      "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(), "tol"_a.noconvert(), "max_steps"_a,
-      "groups"_a);
+      "duals"_a, "alpha"_a.noconvert(), "tol"_a.noconvert(), "max_steps"_a);
   m.def(
       "scores_of_many",
       [](Matrix values, In2<index_t> rows, In1<index_t> length, Matrix coefficients) {
-        const ManyDuals problems = many_duals(values, rows, length, {coefficients}, 1);
+        const ManyDuals problems = many_duals(values, rows, length, {coefficients});
         std::vector<double> scores(problems.count * problems.width);
         enter([&](Monitor&) { scores_of_many(problems, coefficients.data(), scores.data()); });
         return own(std::move(scores), problems.count, problems.width);

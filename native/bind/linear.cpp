@@ -43,6 +43,17 @@ struct Arguments {
   }
 };
 
+// The arrays of least squares with several targets (solvers/block_descent.hpp).
+struct BlockArguments {
+  Matrix G, Q;
+  double s;
+  Vector l1, l2;
+
+  BlockProblem problem() const {
+    return {size_of(G), static_cast<index_t>(Q.shape(1)), G.data(), Q.data(), s, l1.data(), l2.data()};
+  }
+};
+
 nb::object to_python(LinearSolution&& s) {
   nb::object dual = s.dual.empty() ? nb::object(nb::none()) : nb::cast(own(std::move(s.dual)));
   return nb::make_tuple(own(std::move(s.w)), s.b, static_cast<int>(s.outcome), s.iterations, dual);
@@ -186,19 +197,30 @@ void bind_linear(nb::module_& m) {
       },
       "problem"_a, "w"_a.noconvert(), "b"_a, "constant_curvature"_a, "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 
+  nb::class_<BlockArguments>(m, "BlockProblem")
+      .def(
+          "__init__",
+          [](BlockArguments* self, Matrix G, Matrix Q, double s, Vector l1, Vector l2) {
+            const index_t d = size_of(G);
+            expect(static_cast<index_t>(G.shape(1)) == d && size_of(Q) == d && size_of(l1) == d && size_of(l2) == d,
+                   "G, Q and the penalty must have one row per feature");
+            new (self) BlockArguments{G, Q, s, l1, l2};
+          },
+          nb::kw_only(), "G"_a.noconvert(), "Q"_a.noconvert(), "s"_a, "l1"_a.noconvert(), "l2"_a.noconvert());
+
   // Solves for the penalty times each of `strengths` in turn: returns the weights as concatenated row-major matrices,
   // the rounds, and whether each solution met the tolerance.
   m.def(
       "block_path",
-      [](Matrix G, Matrix Q, double s, Vector l1, Vector l2, Matrix W, Vector strengths, double tol, int max_iter) {
-        const index_t d = size_of(G), k = static_cast<index_t>(Q.shape(1)), count = size_of(strengths);
-        expect(static_cast<index_t>(G.shape(1)) == d && size_of(Q) == d && size_of(W) == d &&
-                   W.shape(1) == Q.shape(1) && size_of(l1) == d && size_of(l2) == d,
-               "G, Q, W and the penalty must have one row per feature");
+      [](const BlockArguments& a, Matrix W, Vector strengths, double tol, int max_iter) {
+        const BlockProblem problem = a.problem();
+        const index_t d = problem.d, k = problem.k, count = size_of(strengths);
+        expect(size_of(W) == d && static_cast<index_t>(W.shape(1)) == k,
+               "the first weights must have one row per feature and one column per target");
         std::vector<double> weights(count * d * k);
         std::vector<std::int64_t> rounds(count), converged(count);
         enter([&](Monitor& monitor) {
-          BlockDescent solver({d, k, G.data(), Q.data(), s, l1.data(), l2.data()}, {W.data(), W.data() + d * k});
+          BlockDescent solver(problem, {W.data(), W.data() + d * k});
           for (index_t i = 0; i < count; ++i) {
             const BlockSolution found = solver.solve(strengths.data()[i], tol, max_iter, monitor);
             std::copy(solver.weights().begin(), solver.weights().end(), weights.begin() + i * d * k);
@@ -209,8 +231,7 @@ void bind_linear(nb::module_& m) {
         });
         return nb::make_tuple(own(std::move(weights), count * d, k), own(std::move(rounds)), own(std::move(converged)));
       },
-      "G"_a.noconvert(), "Q"_a.noconvert(), "s"_a, "l1"_a.noconvert(), "l2"_a.noconvert(), "W"_a.noconvert(),
-      "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
+      "problem"_a, "W"_a.noconvert(), "strengths"_a.noconvert(), "tol"_a, "max_iter"_a);
 
   m.def(
       "multinomial_newton_cg",

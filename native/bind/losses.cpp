@@ -25,7 +25,7 @@ class PythonLoss final : public Loss {
  public:
   explicit PythonLoss(nb::object loss)
       : loss_(std::move(loss)),
-        twice_(nb::cast<bool>(loss_.attr("twice"))),
+        twice_differentiable_(nb::cast<bool>(loss_.attr("twice_differentiable"))),
         conjugate_(nb::cast<bool>(loss_.attr("has_conjugate"))) {}
   ~PythonLoss() override {
     nb::gil_scoped_acquire gil;
@@ -49,7 +49,7 @@ class PythonLoss final : public Loss {
     for (index_t i = 0; i < n; ++i) u[i] *= c[i];
   }
   double curvature(const double* y, const double* s, const double* c, double* u, double* h, index_t n) const override {
-    if (twice_) {
+    if (twice_differentiable_) {
       call("hessian", y, s, h, n);
       for (index_t i = 0; i < n; ++i) h[i] *= c[i];
     } else {
@@ -85,7 +85,7 @@ class PythonLoss final : public Loss {
   }
 
   nb::object loss_;
-  bool twice_, conjugate_;
+  bool twice_differentiable_, conjugate_;
 };
 
 template <class... Vs>

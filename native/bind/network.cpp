@@ -103,16 +103,16 @@ nb::tuple trace(Bound<T>& self, const Examples<T>& x, const Criterion<T>& loss) 
     for (index_t l = 0; l < depth; ++l) {
       const index_t size = n * self.net.layers[l].out;
       z[l].assign(machine.activation(l + 1), machine.activation(l + 1) + size);
-      delta[l].assign(machine.blame(l + 1), machine.blame(l + 1) + size);
+      delta[l].assign(machine.delta(l + 1), machine.delta(l + 1) + size);
     }
     return sum / static_cast<double>(n);
   });
-  nb::list activations, blames;
+  nb::list activations, deltas;
   for (index_t l = 0; l < depth; ++l) {
     activations.append(own(std::move(z[l]), n, self.net.layers[l].out));
-    blames.append(own(std::move(delta[l]), n, self.net.layers[l].out));
+    deltas.append(own(std::move(delta[l]), n, self.net.layers[l].out));
   }
-  return nb::make_tuple(value, activations, blames, own(std::move(G)));
+  return nb::make_tuple(value, activations, deltas, own(std::move(G)));
 }
 
 template <class T, class S, class I>

@@ -74,7 +74,7 @@ class Machine {
             std::uint64_t count, T* first, T* second);
 
   const T* activation(index_t layer) const { return z_[layer].data(); }  // layer 0 is the input (dense only)
-  const T* blame(index_t layer) const { return delta_[layer].data(); }   // layer 1 ... L
+  const T* delta(index_t layer) const { return delta_[layer].data(); }   // layer 1 ... L
   const Net<T>& net() const { return net_; }
 
  private:

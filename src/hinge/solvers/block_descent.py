@@ -114,10 +114,8 @@ class _Centred:
         """The weights after rounds over some features for every strength, and their number; R is the gradient at w."""
         G, own = self.gram(which), np.ascontiguousarray(w[which])
         l1, l2 = (np.ascontiguousarray(part[which]) for part in parts)
-        W, rounds, _ = core.block_path(
-            np.ascontiguousarray(G), R[which] + G @ own, self.squares, l1, l2, own,
-            np.ascontiguousarray(strengths, dtype=np.float64), tol, most,
-        )  # fmt: skip
+        problem = core.BlockProblem(G=np.ascontiguousarray(G), Q=R[which] + G @ own, s=self.squares, l1=l1, l2=l2)
+        W, rounds, _ = core.block_path(problem, own, np.ascontiguousarray(strengths, dtype=np.float64), tol, most)
         found = np.zeros((len(strengths), *w.shape))
         found[:, which] = W.reshape(len(strengths), *own.shape)
         return found, int(rounds.sum())

@@ -69,10 +69,18 @@ def solve_duals(gram: Array, stack: Stack, tol: float) -> Solutions:
     for _ in range(ROUNDS):
         some = stack if len(open_) == count else stack[open_]
         d = some.dual
+        duals = core.ManyDuals(
+            values=gram,
+            rows=some.rows,
+            length=some.lengths,
+            sign=d.sign,
+            target=d.target,
+            upper=d.upper,
+            groups=d.groups,
+        )
         alpha[open_], bias[open_], rho[open_], crossed, steps = core.decompose_many(
-            gram, some.rows, some.lengths, d.sign, d.target, d.upper, alpha[open_], crossing[open_], FEWEST_STEPS,
-            d.groups,
-        )  # fmt: skip
+            duals, alpha[open_], crossing[open_], FEWEST_STEPS
+        )
         spent[open_] += steps
         scores[open_], primal[open_], lower[open_], reference[open_] = evaluate_stack(
             some, gram, alpha[open_], bias[open_], rho[open_]
