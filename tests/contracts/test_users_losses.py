@@ -58,8 +58,12 @@ class Inherits(hg.Loss):
 @pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
 def test_the_probe_finds_what_the_library_declares(loss, sampled, rng):
     y = zoo.targets(loss, 300, rng) if sampled else None
-    facts = hg.probe_loss(Bare(loss, "hessian") if loss.twice else Bare(loss), y)
-    assert (facts.convex, facts.smooth, facts.twice) == (loss.convex, loss.smooth, loss.twice)
+    facts = hg.probe_loss(Bare(loss, "hessian") if loss.twice_differentiable else Bare(loss), y)
+    assert (facts.convex, facts.smooth, facts.twice_differentiable) == (
+        loss.convex,
+        loss.smooth,
+        loss.twice_differentiable,
+    )
     assert not facts.declared_convex
     if loss.smooth:
         assert facts.steepest <= loss.curvature * 1.001
@@ -71,7 +75,7 @@ def test_the_probe_finds_what_the_library_declares(loss, sampled, rng):
 def test_losses_that_are_not_convex_are_found_out(make, scale, rng):
     facts = hg.probe_loss(make(), scale * rng.normal(size=100) + 3 * scale)
     assert facts.smooth
-    assert not facts.twice
+    assert not facts.twice_differentiable
     assert not facts.convex or scale < 1  # within a small range of targets both are close to a parabola near s = y
     assert not hg.probe_loss(make()).convex
 
@@ -130,7 +134,7 @@ class TestDeclarations:
                 return np.full_like(s, 3.0)
 
         facts = hg.probe_loss(Substitute())
-        assert not facts.twice
+        assert not facts.twice_differentiable
         assert "hessian" in facts.explain()
 
     def test_shape(self):
@@ -147,7 +151,7 @@ def test_what_a_subclass_inherits_is_no_declaration():
     assert isinstance(loss, CustomLoss)
     assert loss.convex
     assert not loss.declared_convex
-    assert not loss.twice
+    assert not loss.twice_differentiable
     assert not loss.has_conjugate
     with pytest.raises(TypeError, match="has no gradient"):
         as_loss(type("Half", (hg.Loss,), {"value": lambda self, y, s: s})())

@@ -218,7 +218,7 @@ def test_variations_stay_near_the_best_setting(rng):
     for setting in (BY_NAME["kernel"].vary(rng, (strength, width)) for _ in range(20)):
         assert strength / 4 <= setting.values[0] <= 4 * strength
         assert width / 4 <= setting.values[1] <= 4 * width
-    kept = [BY_NAME["boosting"].vary(rng, (0.02, 127, 0.2, 50, 20.0, 0.6)).values for _ in range(200)]
+    kept = [BY_NAME["boosting"].vary(rng, (0.02, 127, 0.2, 50, 20.0, 0.6)).values for _ in range(3000)]
     # Seven in ten keep about 60 % of the values; the others draw all again.
     assert 0.5 < np.mean([values[1] == 127 for values in kept]) < 0.7
 
@@ -275,7 +275,7 @@ def test_the_least_loss_of_many_is_too_good_and_the_ensemble_wins_ties(rng):
     search.results += [Trial(f, f.settings[0], "done", 1.0 + noise[k]) for k, f in enumerate(families)]
     least = min(float(np.mean(r.loss)) for r in search.results)
     assert least < 0.95
-    assert least + search.optimism() == pytest.approx(1.0, abs=0.12)
+    assert least + search.optimism() == pytest.approx(1.0, abs=4.0 / np.sqrt(n))  # a mean of n unit deviations
     together = Trial(FAMILY, BY_NAME["boosting"].settings[0], "done", np.full(n, least + 0.5 * search.optimism()))
     together.members = [(search.results[1], 0.5), (search.results[2], 0.5)]
     search.results.append(together)

@@ -114,20 +114,20 @@ def test_blame_recursion_holds_unit_by_unit(activation: str) -> None:
     trace = net.partial_fit(X, y).backprop_trace(X, y)
     W = [np.asarray(w, dtype=float) for w in net.coefs_]
     below = [trace.inputs, *trace.activations[:-1]]
-    np.testing.assert_allclose(trace.blame[-1][:, 0], (trace.activations[-1][:, 0] - y) / 6, atol=1e-12)
+    np.testing.assert_allclose(trace.deltas[-1][:, 0], (trace.activations[-1][:, 0] - y) / 6, atol=1e-12)
     for l in range(3):
         for t in range(W[l].shape[1]):
             for i in range(6):
                 a = sum(W[l][j, t] * below[l][i, j] for j in range(W[l].shape[0])) + net.intercepts_[l][t]
                 assert trace.preactivations[l][i, t] == pytest.approx(a, abs=1e-6)
                 if l < 2:
-                    passed = sum(trace.blame[l + 1][i, s] * W[l + 1][t, s] for s in range(W[l + 1].shape[1]))
+                    passed = sum(trace.deltas[l + 1][i, s] * W[l + 1][t, s] for s in range(W[l + 1].shape[1]))
                     slope = slope_of(activation, trace.preactivations[l][i, t])
-                    assert trace.blame[l][i, t] == pytest.approx(passed * slope, abs=1e-8)
+                    assert trace.deltas[l][i, t] == pytest.approx(passed * slope, abs=1e-8)
             for j in range(W[l].shape[0]):
-                expected = sum(trace.blame[l][i, t] * below[l][i, j] for i in range(6))
+                expected = sum(trace.deltas[l][i, t] * below[l][i, j] for i in range(6))
                 assert trace.weight_gradients[l][j, t] == pytest.approx(expected, abs=1e-12)
-            assert trace.bias_gradients[l][t] == pytest.approx(trace.blame[l][:, t].sum(), abs=1e-12)
+            assert trace.bias_gradients[l][t] == pytest.approx(trace.deltas[l][:, t].sum(), abs=1e-12)
     for l in range(2):
         np.testing.assert_allclose(trace.activations[l], unit(activation, trace.preactivations[l]), atol=1e-7)
 
@@ -310,7 +310,7 @@ def test_early_stopping_keeps_the_best_weights() -> None:
 
 @pytest.mark.mission("N2")
 def test_saturating_units_lose_the_gradient_where_relu_keeps_it() -> None:
-    """Ten hidden layers: the blame that reaches the first, relative to that at the last, at the initial weights."""
+    """Ten hidden layers: the deltas of the first, relative to those of the last, at the initial weights."""
     rng = np.random.RandomState(0)
     X, y = rng.normal(size=(64, 32)), rng.normal(size=64)
     ratio = {}
@@ -318,8 +318,8 @@ def test_saturating_units_lose_the_gradient_where_relu_keeps_it() -> None:
         weights, _ = initial_weights([32, *[32] * 10, 1], "relu", np.random.RandomState(1), np.float64)
         biases = [np.zeros(W.shape[1]) for W in weights]
         net = network(activation, weights, biases)
-        _, _, blame, _ = net.trace(examples(X, np.float64), criterion(hg.Squared(), y, np.ones(64), 1, np.float64))
-        ratio[activation] = np.linalg.norm(blame[0]) / np.linalg.norm(blame[-2])
+        _, _, deltas, _ = net.trace(examples(X, np.float64), criterion(hg.Squared(), y, np.ones(64), 1, np.float64))
+        ratio[activation] = np.linalg.norm(deltas[0]) / np.linalg.norm(deltas[-2])
     assert ratio["logistic"] < 1e-4
     assert ratio["relu"] > 1e-2
 

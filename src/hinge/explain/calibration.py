@@ -293,7 +293,9 @@ def calibration_report(
     ends = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     ece_low, ece_high = np.quantile(errors, ends)
     brier_low, brier_high = np.quantile(briers, ends)
-    low, high = np.nanquantile(curves, ends, axis=0)
+    drawn = ~np.isnan(curves).all(axis=0)  # a bin of few rows may be in no resample: its interval is unknown
+    low, high = np.full((2, len(filled)), np.nan)
+    low[drawn], high[drawn] = np.nanquantile(curves[:, drawn], ends, axis=0)
     return CalibrationReport(
         float(share @ np.abs(frequency - predicted)), (float(ece_low), float(ece_high)), float(squares.mean()),
         (float(brier_low), float(brier_high)), frequency, predicted, share, (low, high),

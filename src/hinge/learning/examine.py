@@ -243,7 +243,7 @@ def _findings(
     except (ValueError, ArithmeticError) as error:
         return [("", f"The diagnosis failed: {' '.join(str(error).split())}", "")], []
     skipped = set(IN_NOTES if len(rows) == len(split.train) else (*IN_NOTES, *OF_ALL_ROWS))
-    found = [(f.code, f"{f.title}. {f.seen}", f.action) for f in report.findings if f.code not in skipped]
+    found = [(f.code, f"{f.title}. {f.evidence}", f.action) for f in report.findings if f.code not in skipped]
     part = f"{format_number(len(rows))} rows"
     if len(rows) < len(split.train):
         part = f"{format_number(len(rows))} of the {format_number(len(split.train))} training rows"

@@ -91,7 +91,7 @@ def _has_row_norms(objective: Objective) -> bool:
 
 _MET: dict[Need, Callable[[Objective], bool]] = {
     Need.GRADIENT: lambda o: o.loss.smooth,
-    Need.SECOND: lambda o: o.loss.twice and o.loss.smooth,
+    Need.SECOND: lambda o: o.loss.twice_differentiable and o.loss.smooth,
     Need.FISHER: lambda o: bool(getattr(o.loss, "fisher", False)),
     Need.CONVEX: lambda o: o.loss.convex and o.penalty.convex,
     Need.SMOOTH_PENALTY: lambda o: o.penalty.smooth,

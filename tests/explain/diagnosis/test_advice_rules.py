@@ -46,7 +46,7 @@ def severity(code, **changes):
 
 
 def text(code, **changes):
-    return next(f"{f.seen} {f.action}" for f in advise(report(**changes)) if f.code == code)
+    return next(f"{f.evidence} {f.action}" for f in advise(report(**changes)) if f.code == code)
 
 
 def probe(gain, more=True):
@@ -64,10 +64,10 @@ def drift(auc=0.5, p=1.0, columns=(), target=None):
 def test_a_quiet_report_says_that_all_is_well():
     (found,) = advise(report())
     assert found.code == "H001"
-    assert "the optimum was reached" in found.seen
+    assert "the optimum was reached" in found.evidence
     assert "50 %" in found.action
     (found,) = advise(report(optimisation={"converged": None}))
-    assert "optimum" not in found.seen
+    assert "optimum" not in found.evidence
 
 
 DATA = [

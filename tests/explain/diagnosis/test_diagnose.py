@@ -93,7 +93,7 @@ class TestBuiltCases:
         y, answers = truth(X) + 0.3 * rng.normal(size=400), truth(new) + 0.3 * rng.normal(size=300)
         report = hg.diagnose(hg.Ridge(), X, y, X_test=new, y_test=answers, skip=["bias_variance"])
         assert report.codes[:2] == ("H401", "H403")
-        assert "x1 (KS" in report.findings[0].seen
+        assert "x1 (KS" in report.findings[0].evidence
         assert report.drift.drifted == ("x1",)
         same = rng.normal(size=(300, 3))
         calm = hg.diagnose(
@@ -105,7 +105,7 @@ class TestBuiltCases:
         X = rng.normal(size=(200, 4))
         report = hg.diagnose(hg.LinearRegression(), X, X[:, 0] + X[:, 1], skip=["bias_variance"])
         assert report.codes == ("H501",)
-        assert "can be computed" in report.findings[0].seen
+        assert "can be computed" in report.findings[0].evidence
 
     def test_nothing_wrong(self, rng):
         X = rng.normal(size=(400, 3))
@@ -128,7 +128,7 @@ class TestBuiltCases:
         X = rng.normal(size=(200, 5))
         report = hg.diagnose(hg.Ridge(alpha=1000.0), X, X @ np.ones(5) + 0.5 * rng.normal(size=200))
         assert "H203" in report.codes
-        assert "alpha=100" in finding(report, "H203").seen
+        assert "alpha=100" in finding(report, "H203").evidence
 
 
 class TestRealData:
@@ -149,8 +149,8 @@ class TestRealData:
         assert report.rows == len(y)
         assert report.used_rows == 2000
         assert {"H501", "H506"} <= set(report.codes)
-        assert "registered" in finding(report, "H501").seen
-        assert "instant" in finding(report, "H506").seen
+        assert "registered" in finding(report, "H501").evidence
+        assert "instant" in finding(report, "H506").evidence
 
     def test_electricity_drifts(self, real_data):
         table = pd.read_csv(real_data("electricity_nsw.csv.gz"))

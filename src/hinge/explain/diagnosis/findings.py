@@ -52,7 +52,7 @@ class Finding:
         Such as "H201"; explained in docs/diagnoses.md.
     severity : Severity
         How urgent it is.
-    seen : str
+    evidence : str
         What was measured.
     action : str
         What to do next.
@@ -60,7 +60,7 @@ class Finding:
 
     code: str
     severity: Severity
-    seen: str
+    evidence: str
     action: str
 
     @property
@@ -73,4 +73,4 @@ class Finding:
         return f"docs/diagnoses.md#{self.code.lower()}"
 
     def __str__(self) -> str:
-        return f"{self.code} {self.title}. {self.seen} {self.action}"
+        return f"{self.code} {self.title}. {self.evidence} {self.action}"

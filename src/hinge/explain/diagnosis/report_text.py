@@ -99,7 +99,7 @@ def _finding(finding: Finding) -> str:
     colour = COLOURS[finding.severity]
     return (
         f'<li><b style="color:{colour}">{finding.code} {html.escape(finding.title)}</b> '
-        f"{html.escape(finding.seen)} <i>{html.escape(finding.action)}</i></li>"
+        f"{html.escape(finding.evidence)} <i>{html.escape(finding.action)}</i></li>"
     )
 
 

@@ -132,7 +132,7 @@ def _refuse(kernel: Kernel, space: RKHS, task: Task) -> None:
         raise ValueError(f"centres must be a positive whole number, got {space.centres!r}.")
     if isinstance(kernel, Precomputed):
         raise ValueError("centres needs the inputs themselves, not a precomputed kernel matrix.")
-    if not (task.loss.twice and task.loss.declared_convex) or task.classes is not None:
+    if not (task.loss.twice_differentiable and task.loss.declared_convex) or task.classes is not None:
         raise ValueError(
             f"centres needs a convex loss with two derivatives and one score per example, not {task.loss!r}; "
             "hg.Squared(), hg.Logistic() or hg.Huber() would do. (A loss of your own declares convex = True.)"

@@ -25,7 +25,7 @@ class BackpropTrace:
         a_l = z_{l−1} W_l + b_l, the last of which are the scores.
     activations : list of arrays
         z_l = h(a_l); the last equals the scores.
-    blame : list of arrays
+    deltas : list of arrays
         δ_l = ∂loss/∂a_l = (δ_{l+1} W_{l+1}′) ∘ h′(a_l), one number per example and unit.
     weight_gradients, bias_gradients : lists of arrays
         ∂loss/∂W_l = z_{l−1}′ δ_l and ∂loss/∂b_l, the column sums of δ_l.
@@ -35,7 +35,7 @@ class BackpropTrace:
     inputs: np.ndarray
     preactivations: Arrays
     activations: Arrays
-    blame: Arrays
+    deltas: Arrays
     weight_gradients: Arrays
     bias_gradients: Arrays
 
@@ -48,8 +48,8 @@ def backprop_trace(
     biases = [np.asarray(b, dtype=np.float64) for b in biases]
     net = network(activation, weights, biases)
     bound = criterion(loss, y, weight, biases[-1].size, np.float64)
-    value, z, blame, flat = net.trace(examples(X, np.float64), bound)
+    value, z, deltas, flat = net.trace(examples(X, np.float64), bound)
     inputs = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     below = [inputs, *z[:-1]]
     preactivations = [h @ W + b for h, W, b in zip(below, weights, biases)]
-    return BackpropTrace(value, inputs, preactivations, z, blame, *unpack(flat, weights))
+    return BackpropTrace(value, inputs, preactivations, z, deltas, *unpack(flat, weights))

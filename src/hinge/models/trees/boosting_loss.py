@@ -79,7 +79,7 @@ class BoostedLoss:
         # loss is an exception: its gradient is bounded too, and steps with the bound would be slow.
         if isinstance(loss, CustomLoss):
             return Leaves.SEARCH
-        if isinstance(loss, Logistic) or (loss.twice and not np.isfinite(loss.curvature)):
+        if isinstance(loss, Logistic) or (loss.twice_differentiable and not np.isfinite(loss.curvature)):
             return Leaves.NEWTON
         if np.isfinite(loss.curvature):
             return Leaves.BOUND

@@ -81,7 +81,7 @@ def newton_dual(
     loss, y = objective.loss, objective.y
     lo, hi = loss.dual_interval(y)
     # Without a second derivative the dual variables strictly inside their domain are the ones that may move.
-    h = loss.hessian(y, z) if loss.twice else np.minimum(u - lo, hi - u) ** 2
+    h = loss.hessian(y, z) if loss.twice_differentiable else np.minimum(u - lo, hi - u) ** 2
     w = w.copy()
     for _ in range(NEWTON_ROUNDS):
         found = _newton_step(objective, coordinates, w, u, h, used, flops)

@@ -102,7 +102,7 @@ def linearised(objective: Objective, z: Array, dz: Array) -> Array:
         p = loss.inverse_link(z)
         pdz = p * dz
         return u + pdz - p * pdz.sum(axis=1, keepdims=True)
-    return u + loss.hessian(y, z) * dz if loss.twice else u
+    return u + loss.hessian(y, z) * dz if loss.twice_differentiable else u
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # sums that overflow give no bound

@@ -85,7 +85,7 @@ class Loss(Parametrised):
     target: ClassVar[Target] = Target.REAL
     smooth: ClassVar[bool] = True  # differentiable everywhere
     convex: ClassVar[bool] = True
-    twice: ClassVar[bool] = True  # has a useful second derivative
+    twice_differentiable: ClassVar[bool] = True  # has a useful second derivative
     has_conjugate: ClassVar[bool] = True
     bounds_error: ClassVar[bool] = False  # ℓ ≥ 1[ys ≤ 0], for margin losses
     piecewise_linear: ClassVar[bool] = False  # see ``kinks``
@@ -197,7 +197,7 @@ class Loss(Parametrised):
         def derivatives(b: float) -> tuple[float, float]:
             s = np.full_like(y, b)
             derivative = float(weighted_sum(c, self.gradient(y, s)))
-            return derivative, float(weighted_sum(c, self.hessian(y, s))) if self.twice else 0.0
+            return derivative, float(weighted_sum(c, self.hessian(y, s))) if self.twice_differentiable else 0.0
 
         return best_bias(derivatives, self.score_span(y))
 

@@ -75,8 +75,8 @@ class CustomLoss(Loss):
         return self.facts.declared_convex
 
     @property
-    def twice(self) -> bool:  # type: ignore[override]
-        return self.facts.twice
+    def twice_differentiable(self) -> bool:  # type: ignore[override]
+        return self.facts.twice_differentiable
 
     @property
     def has_conjugate(self) -> bool:  # type: ignore[override]

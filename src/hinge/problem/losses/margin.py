@@ -53,7 +53,7 @@ class ZeroOne(Loss):
     target: ClassVar[Target] = Target.SIGN
     smooth: ClassVar[bool] = False
     convex: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
     has_conjugate: ClassVar[bool] = False
     bounds_error: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class PerceptronLoss(MarginLoss):
 
     piecewise_linear: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
     bounds_error: ClassVar[bool] = False
     most: ClassVar[float] = 1.0
 
@@ -108,7 +108,7 @@ class Hinge(MarginLoss):
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
     most: ClassVar[float] = 1.0
 
     def kinks(self, y: Array) -> list[Kink]:

@@ -53,7 +53,7 @@ class MulticlassHinge(Loss):
     target: ClassVar[Target] = Target.CLASSES
     outputs: ClassVar[str] = "classes"
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     cost: tuple[tuple[float, ...], ...] | None = None
 
@@ -129,7 +129,7 @@ class StructuredHinge(StructuredLoss):
     """
 
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
     cost: tuple[tuple[float, ...], ...] | None = None
 
     def sequence_value(self, y: Array, unary: Array, pair: Array) -> float:
@@ -158,7 +158,7 @@ class StructuredPerceptronLoss(StructuredLoss):
     """ℓ = max_{y'} score(y') − score(y): zero if the best labelling is right. Minimised by the perceptron."""
 
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     def sequence_value(self, y: Array, unary: Array, pair: Array) -> float:
         """The loss of one sequence, by Viterbi."""

@@ -45,7 +45,7 @@ class LossFacts:
         The loss declares it: only then may a certificate be a duality gap.
     smooth : bool
         No kink was found (or the loss declares whether it has any).
-    twice : bool
+    twice_differentiable : bool
         It has a ``hessian`` that agrees with its gradient.
     curvature : float
         The declared bound of the second derivative; inf if there is none.
@@ -58,7 +58,7 @@ class LossFacts:
     convex: bool
     declared_convex: bool
     smooth: bool
-    twice: bool
+    twice_differentiable: bool
     curvature: float
     steepest: float
     notes: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class LossFacts:
         shape = "convex" if self.convex else "not convex"
         origin = "as declared" if self.declared_convex else "on samples"
         parts = [f"The loss is {shape} ({origin})", "differentiable" if self.smooth else "has kinks"]
-        parts.append("has a second derivative" if self.twice else "has no second derivative to use")
+        parts.append("has a second derivative" if self.twice_differentiable else "has no second derivative to use")
         return "; ".join([", ".join(parts), *self.notes]) + "."
 
 
@@ -106,7 +106,7 @@ def probe(definition: Any, declared: Callable[[str, Any], Any], y: Array | None 
     smooth = bool(declared("smooth", not kinks))
     if kinks and declared("smooth", None) is None:
         notes.append("a gradient method may stop short at its kinks: declare smooth = False, and a conjugate for a gap")
-    twice = callable(declared("hessian", None)) and bool(declared("twice", True))
+    twice = callable(declared("hessian", None)) and bool(declared("twice_differentiable", True))
     if twice and not _hessian_fits(table):
         twice = False
         notes.append("its hessian is not the derivative of its gradient and is not used")
@@ -130,7 +130,7 @@ def _believed(declared: Callable[[str, Any], Any], note: str) -> LossFacts:
         convex=convex,
         declared_convex=convex,
         smooth=bool(declared("smooth", True)),
-        twice=callable(declared("hessian", None)) and bool(declared("twice", True)),
+        twice_differentiable=callable(declared("hessian", None)) and bool(declared("twice_differentiable", True)),
         curvature=float(declared("curvature", np.inf)),
         steepest=np.nan,
         notes=(note,),

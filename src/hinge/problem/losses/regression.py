@@ -63,7 +63,7 @@ class Absolute(Loss):
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     def value(self, y: Array, s: Array) -> Array:
         return np.abs(s - y)
@@ -99,7 +99,7 @@ class RelativeError(Loss):
     piecewise_quadratic: ClassVar[bool] = True
     target: ClassVar[Target] = Target.NONZERO
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     def value(self, y: Array, s: Array) -> Array:
         return np.abs(s - y) / np.abs(y)
@@ -184,7 +184,7 @@ class EpsilonInsensitive(Loss):
     epsilon: float = 0.1
 
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
@@ -285,7 +285,7 @@ class Quantile(Loss):
     quantile: float = 0.5
 
     smooth: ClassVar[bool] = False
-    twice: ClassVar[bool] = False
+    twice_differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.quantile < 1:
