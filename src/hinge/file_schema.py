@@ -64,6 +64,9 @@ SHAPES: dict[str, tuple[Form, ...]] = {
     "bin_edges_": (("d",),),
 }
 MOST_FEATURES = 2**31 - 1
+MOST_NAMES = (
+    2**22
+)  # features of a transformer without an array of that length; it takes a second to write so many names
 
 
 def check_fitted(model: Any) -> None:
@@ -82,10 +85,14 @@ def check_fitted(model: Any) -> None:
     # Categories are coded as several columns, so the model checks the number of its weights itself.
     if getattr(state.get("_coding"), "columns", ()):
         return
+    wide = False
     for name, forms in SHAPES.items():
         value = state.get(name)
         if isinstance(value, (np.ndarray, np.generic)) or scipy.sparse.issparse(value):
             _check(name, value, forms, sizes)
+            wide = wide or sizes.get("d") in value.shape
+    if not wide and sizes.get("d", 0) > MOST_NAMES and hasattr(model, "get_feature_names_out"):
+        raise ValueError(f"its n_features_in_ is {sizes['d']}, but it holds no array of that length.")
 
 
 def _integer(value: Any, name: str) -> int:

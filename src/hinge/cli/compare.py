@@ -42,6 +42,8 @@ def run(first: Path, second: Path, file: Path | None) -> tuple[dict[str, Any], l
         predictions = a.outputs(frame), b.outputs(other)
         measure = measure_for(a.task, a.labels, mean, a.card.get("metric_name"))
         scored = [measure.pointwise(y, p) for p in predictions]
+        if not np.all(np.isfinite(scored)):
+            raise UserError(f"{file}: the loss of a row overflows; its target is too far from the predictions.")
         both = [measure.estimate(loss) for loss in scored]
         cells.append(
             (

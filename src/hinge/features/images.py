@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +60,17 @@ class ImageVectors(TransformerMixin, Estimator):
             raise ValueError(f"pool={self.pool} is larger than images of {h} × {w} pixels.")
         self._n_features_out = int((h // self.pool) * (w // self.pool) * np.prod(self.shape_[2:], dtype=int))
         return self
+
+    def _check_loaded(self) -> None:
+        """Check a loaded model: the shape must match the number of outputs."""
+        if not hasattr(self, "shape_"):
+            return
+        sizes = list(self.shape_)
+        if len(sizes) not in (2, 3) or not all(type(size) is int and size > 0 for size in [*sizes, self.pool]):
+            raise ValueError(f"it holds {self.shape_!r} as the shape of images.")
+        h, w, *channels = sizes
+        if (h // self.pool) * (w // self.pool) * math.prod(channels) != getattr(self, "_n_features_out", None):
+            raise ValueError("it holds a shape of images that does not fit the number of outputs.")
 
     def transform(self, X: Any) -> np.ndarray:
         """One row per image. Pixels beyond the last whole block are left out."""

@@ -71,6 +71,11 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
             self.scale_ = np.full(X.shape[1], float(self.scale))
         return self
 
+    def _check_loaded(self) -> None:
+        """Check a loaded model: there is one scale per feature."""
+        if hasattr(self, "scale_") and np.shape(self.scale_) != (getattr(self, "n_features_in_", None),):
+            raise ValueError("it holds scales whose number differs from that of the features.")
+
     def transform(self, X: Any) -> Any:
         """The saturated values."""
         return self._apply(X, lambda x, s: np.sign(x) * SHAPES[self._shape()][0](np.abs(x) / s))

@@ -16,8 +16,13 @@ def class_factors(class_weight: Any, y: np.ndarray, weight: np.ndarray | None) -
     """One factor per row; for several targets the product over the columns of y."""
     from sklearn.utils.class_weight import compute_sample_weight
 
+    if isinstance(class_weight, list) and np.ndim(y) == 1:
+        raise ValueError("class_weight is a list, which is for several targets; pass a dict from classes to weights.")
     if weight is None or not isinstance(class_weight, str):
-        return compute_sample_weight(class_weight, y)
+        try:
+            return compute_sample_weight(class_weight, y)
+        except (TypeError, LookupError) as error:  # labels that cannot be compared, or entries that are no dicts
+            raise ValueError(f"class_weight cannot be applied to the classes in y: {error}") from error
     return np.prod([_balanced(column, weight) for column in np.reshape(y, (len(weight), -1)).T], axis=0)
 
 

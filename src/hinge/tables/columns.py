@@ -141,8 +141,8 @@ class Column:
         if self.times is not None:
             return self.times
         if self.numbers is not None:
-            return np.full(len(self.numbers), np.datetime64("NaT"), dtype="datetime64[us]")
-        return np.append(read_dates(self.levels, pattern), np.datetime64("NaT"))[self.codes]
+            return np.full(len(self.numbers), np.datetime64("NaT", "us"), dtype="datetime64[us]")
+        return np.append(read_dates(self.levels, pattern), np.datetime64("NaT", "us"))[self.codes]
 
 
 def written(value: Any) -> str:
@@ -214,7 +214,7 @@ def _float(value: Any) -> float:
 
 def _naive(value: Any) -> Any:
     if value is None:
-        return np.datetime64("NaT")
+        return np.datetime64("NaT", "us")
     return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
 
 

@@ -186,7 +186,12 @@ def labels_of(series: Any, numbers: Any) -> Any:
 
     if numbers is not None and bool((numbers == numbers.round()).all()) and float(numbers.abs().max()) < 2**53:
         return numbers.cast(pl.Int64).cast(pl.String).rename(series.name)
-    return series.cast(pl.String).str.strip_chars()
+    try:
+        return series.cast(pl.String).str.strip_chars()
+    except pl.exceptions.PolarsError:
+        raise UserError(
+            f"the target {series.name!r} has the type {series.dtype}, which is neither numbers nor classes."
+        ) from None
 
 
 def _infer_task(series: Any, numbers: Any) -> str:

@@ -102,7 +102,8 @@ def fit_mixed(estimator: Any, passes: Passes) -> None:
         if block.frame is None:
             check_features(X, passes.source.n_features, block)
         X, y, weight = taken((X, y, block.weight), np.flatnonzero(rows))
-        estimator.partial_fit(X, y, kept, weight)
+        if weight is None or np.any(weight > 0):  # a block without weight counts nothing
+            estimator.partial_fit(X, y, kept, weight)
 
 
 # ------------------------------------------------------------------------------------------------------------ discriminants

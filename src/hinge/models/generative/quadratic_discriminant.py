@@ -95,7 +95,8 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
         covariances = (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(d)
         self.means_ = self._means
         self.scalings_, self.rotations_, singular = [], [], []
-        scale = float(np.mean(np.trace(covariances, axis1=1, axis2=2))) / d or 1.0
+        scale = float(np.mean(np.trace(covariances, axis1=1, axis2=2))) / d
+        scale = scale if scale >= np.finfo(np.float64).tiny else 1.0  # dividing by less overflows
         for c, S in enumerate(covariances):
             values, vectors = np.linalg.eigh(S)
             flat = values <= SINGULAR * max(float(values[-1]), scale)

@@ -176,6 +176,11 @@ class _Problem:
     def __init__(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, k: int, alpha: float, nu: float
     ) -> None:
+        if (
+            weights is not None
+        ):  # examples without weight may be so far from the others that their densities are all zero
+            present = weights > 0
+            X, y, weights = X[present], y[present], weights[present]
         n = len(X)
         self.s = np.ones(n) if weights is None else weights
         self.total = float(self.s.sum())
@@ -192,7 +197,7 @@ class _Problem:
         level = self.s @ (y - mean) ** 2 / self.total
         tiny = np.finfo(np.float64).tiny
         # Data exactly on one line have no residuals that set a scale, and constant targets have no variance.
-        self.prior_variance = float(max(residual, 1e-12 * level, 1e-24 * mean**2, tiny)) / k**2
+        self.prior_variance = float(max(residual, 1e-12 * level, 1e-24 * np.max(y**2), tiny)) / k**2
         self.one = one
 
     def least_squares(self, h: np.ndarray) -> np.ndarray:

@@ -167,7 +167,7 @@ class MixedNB(JointPosterior, ClassifierMixin, Estimator):
             chosen = {c if isinstance(c, int) else names.index(c): v for c, v in self.distributions.items()}
         else:
             chosen = dict(enumerate(self.distributions))
-            if hasattr(X, "shape") and len(chosen) != X.shape[1]:
+            if len(getattr(X, "shape", ())) == 2 and len(chosen) != X.shape[1]:
                 raise ValueError(f"distributions has {len(chosen)} entries; X has {X.shape[1]} columns.")
         wrong = sorted({str(v) for v in chosen.values() if v not in KINDS})
         if wrong:
