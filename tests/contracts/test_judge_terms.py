@@ -673,7 +673,7 @@ def test_the_quick_certificate(intercept, rng):
     u = -np.clip(y - z, -0.8, 0.8)
     if intercept:
         up, down = np.sum((c * u)[u > 0]), -np.sum((c * u)[u < 0])
-        u = u * np.where(u > 0, min(1.0, down / up), min(1.0, up / down))
+        u = u * np.where(u > 0, down / max(up, down), up / max(up, down))
     assert judged.primal == pytest.approx(primal)
     bound = fast.ray_bound(o, u)
     assert 0 < bound < primal
@@ -715,7 +715,7 @@ def test_the_bound_from_sums_at_weights_that_do_not_balance(intercept, lam, rng)
         u = np.clip(-np.clip(r, -0.8, 0.8) + (np.abs(r) < 0.8) * dz, -0.8, 0.8)
         if intercept:
             up, down = np.sum((c * u)[u > 0]), -np.sum((c * u)[u < 0])
-            u = u * np.where(u > 0, min(1.0, down / up), min(1.0, up / down))
+            u = u * np.where(u > 0, down / max(up, down), up / max(up, down))
         s = min(1.0, lam / np.abs(X.T @ (c * u)).max())
         dual = -c @ (s * y * u + s**2 * u**2 / 2) + s * (c @ (u * shift))
         judged, calls = judged_sums(moved, sums.Point(w, b, step, bias_step))

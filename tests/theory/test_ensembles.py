@@ -63,9 +63,9 @@ def test_data_instead_of_a_generator(rng):
 
 def test_exponential_against_logistic_loss_under_label_noise(rng):
     """The exponential loss spends its attention on flipped labels; the slope of the logistic one is at most 1."""
-    X = rng.normal(size=(600, 5))
+    X = rng.normal(size=(3000, 5))
     truth = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
-    flipped = rng.random(600) < 0.15
+    flipped = rng.random(3000) < 0.15
     y = np.where(flipped, -truth, truth)
     attention = {}
     for loss in (hg.Exponential(), hg.Logistic()):

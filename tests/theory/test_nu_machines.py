@@ -144,7 +144,9 @@ def test_points_of_both_labels(rng):
     y = np.tile([-1.0, 1.0], 40)
     with pytest.warns(ConvergenceWarning, match="too small"):  # every margin error has a twin: nothing can be learned
         hg.NuSVC(nu=0.5).fit(X, y)
-    y[:40] = np.where(X[:40, 0] > 0, 1.0, -1.0)  # half of them: 20 of the 80 must err, and their multipliers sum to 40
+    y[:40] = np.where(
+        X[:40, 0] > np.median(X[:40, 0]), 1.0, -1.0
+    )  # half of them: 20 of the 80 must err, and their multipliers sum to 40
     model = hg.NuSVC(nu=0.8, gamma=1.0, tol=1e-8).fit(X, y)
     assert model.certificate_.converged
     margin = y * model.decision_function(X)

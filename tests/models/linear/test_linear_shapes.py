@@ -78,7 +78,7 @@ def test_wide_problems_have_the_same_solution_in_their_row_space(loss, rng):
     assert pays(objective)
     result = solve(objective, tol=1e-10)
     assert result.certificate.converged
-    direct = minimise(objective, solver="newton" if loss.twice else "interior-point", tol=1e-10)[1]
+    direct = minimise(objective, solver="newton" if loss.twice_differentiable else "interior-point", tol=1e-10)[1]
     np.testing.assert_allclose(result.w, direct.w, atol=1e-4)
 
 
