@@ -64,9 +64,8 @@ SHAPES: dict[str, tuple[Form, ...]] = {
     "bin_edges_": (("d",),),
 }
 MOST_FEATURES = 2**31 - 1
-MOST_NAMES = (
-    2**22
-)  # features of a transformer without an array of that length; it takes a second to write so many names
+# Features of a transformer without an array of that length. It takes a second to write so many names.
+MOST_NAMES = 2**22
 
 
 def check_fitted(model: Any) -> None:
@@ -91,6 +90,11 @@ def check_fitted(model: Any) -> None:
         if isinstance(value, (np.ndarray, np.generic)) or scipy.sparse.issparse(value):
             _check(name, value, forms, sizes)
             wide = wide or sizes.get("d") in value.shape
+    if "_n_features_out" in state:
+        width = _integer(state["_n_features_out"], "_n_features_out")
+        counted = state.get("n_output_features_")  # monomials, whose number the model checks itself
+        if width > MOST_NAMES and width not in (counted, *sizes.values()):
+            raise ValueError(f"its _n_features_out is {width}, but it holds no array of that length.")
     if not wide and sizes.get("d", 0) > MOST_NAMES and hasattr(model, "get_feature_names_out"):
         raise ValueError(f"its n_features_in_ is {sizes['d']}, but it holds no array of that length.")
 

@@ -237,7 +237,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
 
 def _check_width(map_: Any, matrix: str) -> None:
     """Checks a map read from a file: as many feature names as its matrix has columns."""
-    if hasattr(map_, matrix) and map_._n_features_out != np.shape(getattr(map_, matrix))[-1]:
+    if hasattr(map_, "_n_features_out") and (np.shape(getattr(map_, matrix, ())) or (0,))[-1] != map_._n_features_out:
         raise ValueError(f"it holds a {type(map_).__name__} whose number of features does not fit its {matrix}.")
 
 
