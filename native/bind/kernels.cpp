@@ -33,17 +33,17 @@ nb::tuple to_python(DualSolution&& s) {
                         s.steps);
 }
 
-// The arguments that both dual solvers take after the source of rows.
+// The dual of a kernel machine, and when to end, as Python passes them (solvers/decomposition.py).
 struct Dual {
-  Vector sign, target, upper, alpha;
-  double tol, cache_bytes;
+  Vector sign, target, upper;
+  int groups;
+  double cache_bytes;
   int max_iter;
   index_t max_steps;
   bool shrinking;
-  int groups;
 
   template <class T>
-  DualSolution solve(RowSource<T>& source, Monitor& monitor) const {
+  DualSolution solve(RowSource<T>& source, const Vector& alpha, double tol, Monitor& monitor) const {
     for (const Vector& v : {target, upper, alpha})
       expect(size_of(v) == size_of(sign), "target, upper and alpha must have one entry per dual variable");
     const DualProblem problem{
@@ -200,20 +200,24 @@ void bind_points(nb::module_& m, const char* name) {
       "k"_a.noconvert(), "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
   m.def(
       "decompose",
-      [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](const Code& code, const Points<T>& points, const Dual& dual, Vector alpha, double tol, nb::object report) {
         ProgramRows<T> source(decode(code), points);
-        return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
+        return to_python(
+            enter([&](Monitor& monitor) { return dual.solve<T>(source, alpha, tol, monitor); }, make_report(report)));
       },
-      "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
-      "report"_a.none());
+      "program"_a, "points"_a, "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
 }
 
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
+  nb::class_<Dual>(m, "Dual").def(
+      "__init__",
+      [](Dual* self, Vector sign, Vector target, Vector upper, int groups, double cache_bytes, int max_iter,
+         index_t max_steps,
+         bool shrinking) { new (self) Dual{sign, target, upper, groups, cache_bytes, max_iter, max_steps, shrinking}; },
+      nb::kw_only(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "groups"_a, "cache_bytes"_a,
+      "max_iter"_a, "max_steps"_a, "shrinking"_a);
   bind_points<double>(m, "KernelPoints64");
   bind_points<float>(m, "KernelPoints32");
   m.def(
@@ -230,16 +234,12 @@ void bind_kernels(nb::module_& m) {
       "same"_a);
   m.def(
       "decompose_matrix",
-      [](Matrix values, Vector sign, Vector target, Vector upper, Vector alpha, double tol, double cache_bytes,
-         int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](Matrix values, const Dual& dual, Vector alpha, double tol, nb::object report) {
         MatrixRows source(values.data(), static_cast<index_t>(values.shape(0)));
-        return to_python(
-            enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
+        return to_python(enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, tol, monitor); },
+                               make_report(report)));
       },
-      "values"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
-      "report"_a.none());
+      "values"_a.noconvert(), "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
   nb::class_<ManyArguments>(m, "ManyDuals")
       .def(
           "__init__",
@@ -275,9 +275,7 @@ void bind_kernels(nb::module_& m) {
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
-      [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](nb::object rows, index_t n, const Dual& dual, Vector alpha, double tol, nb::object report) {
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
@@ -285,11 +283,10 @@ void bind_kernels(nb::module_& m) {
                  "the kernel returned a block of wrong shape");
           std::copy(block.data(), block.data() + m * n, out);
         });
-        return to_python(
-            enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
+        return to_python(enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, tol, monitor); },
+                               make_report(report)));
       },
-      "rows"_a, "n"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-      "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "rows"_a, "n"_a, "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
 }
 
 }  // namespace hinge

@@ -261,54 +261,70 @@ void bind_linear(nb::module_& m) {
   // One epoch in place: updates w, mean and `applied` (whose presence selects plain steps); returns the biases, the
   // number of steps so far and the mean loss.
   using Inout = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  nb::class_<SgdOptions>(m, "SgdOptions")
+      .def(
+          "__init__",
+          [](SgdOptions* self, double l2, double eta0, double decay, double power, double bias_rate, index_t average,
+             bool shuffle, std::uint64_t seed, index_t epoch, index_t batch, int passive) {
+            expect(batch > 0, "a batch must have at least one row");
+            expect(average >= 0, "average must not be negative");
+            expect(passive == 0 || (batch == 1 && eta0 > 0),
+                   "passive-aggressive steps need batches of one and eta0 > 0");
+            new (self)
+                SgdOptions{batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch, false, passive};
+          },
+          nb::kw_only(), "l2"_a, "eta0"_a, "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a,
+          "epoch"_a, "batch"_a = 1, "passive"_a = 0);
   m.def(
       "sgd_epoch",
-      [](const Arguments& a, Inout w, Inout mean, double b, double mean_b, index_t steps, double l2, index_t batch,
-         double eta0, double decay, double power, double bias_rate, index_t average, bool shuffle, std::uint64_t seed,
-         index_t epoch, std::optional<Inout> applied, int passive) {
+      [](const Arguments& a, SgdOptions options, Inout w, Inout mean, double b, double mean_b, index_t steps,
+         std::optional<Inout> applied) {
         expect(size_of(w) == a.X.cols() && size_of(mean) == a.X.cols(),
                "the weights must have one entry per column of X");
         expect(!applied || size_of(*applied) == a.X.cols() + 1,
                "applied must have one entry per column of X and one more");
-        expect(batch > 0, "a batch must have at least one row");
-        expect(average >= 0, "average must not be negative");
-        expect(passive == 0 || (batch == 1 && eta0 > 0), "passive-aggressive steps need batches of one and eta0 > 0");
         SgdState state{w.data(), mean.data(), b, mean_b, steps, applied ? applied->data() : nullptr};
-        const SgdOptions options{
-            batch, eta0, decay, power, l2, bias_rate, average, shuffle, seed, epoch, applied.has_value(), passive};
+        options.plain = applied.has_value();
         const double loss = enter([&](Monitor& monitor) { return sgd_epoch(a.problem(), options, state, monitor); });
         return nb::make_tuple(state.b, state.mean_b, state.steps, loss);
       },
-      "problem"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a, "l2"_a, "batch"_a, "eta0"_a,
-      "decay"_a, "power"_a, "bias_rate"_a, "average"_a, "shuffle"_a, "seed"_a, "epoch"_a,
-      "applied"_a.noconvert().none() = nb::none(), "passive"_a = 0);
+      "problem"_a, "options"_a, "w"_a.noconvert(), "mean"_a.noconvert(), "b"_a, "mean_b"_a, "steps"_a,
+      "applied"_a.noconvert().none() = nb::none());
+
+  nb::class_<Visits>(m, "Visits")
+      .def(
+          "__init__",
+          [](Visits* self, bool shuffle, std::uint64_t seed, index_t epoch) {
+            new (self) Visits{shuffle, seed, epoch};
+          },
+          nb::kw_only(), "shuffle"_a, "seed"_a, "epoch"_a);
 
   // One epoch in place: updates w and late; returns the biases, the age, and the row and age of every mistake.
   using Weights = std::optional<Vector>;
   m.def(
       "perceptron_epoch",
       [](const Design& X, Vector y, Weights weight, Inout w, Inout late, double b, double late_b, double age,
-         bool intercept, double rate, bool shuffle, std::uint64_t seed, index_t epoch) {
+         bool intercept, double rate, const Visits& visits) {
         expect(size_of(w) == X.cols() && size_of(late) == X.cols(), "the weights must have one entry per column of X");
         expect(size_of(y) == X.rows() && (!weight || size_of(*weight) == X.rows()),
                "y and sample_weight must have one entry per row of X");
         PerceptronState state{w.data(), late.data(), b, late_b, age};
         Mistakes mistakes = enter([&](Monitor& monitor) {
-          return perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr, intercept, rate,
-                                  {shuffle, seed, epoch}, state, monitor);
+          return perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr, intercept, rate, visits, state,
+                                  monitor);
         });
         return nb::make_tuple(state.b, state.late_b, state.age, own(std::move(mistakes.row)),
                               own(std::move(mistakes.age)));
       },
       "X"_a, "y"_a, "weight"_a.none(), "w"_a.noconvert(), "late"_a.noconvert(), "b"_a, "late_b"_a, "age"_a,
-      "intercept"_a, "rate"_a, "shuffle"_a, "seed"_a, "epoch"_a);
+      "intercept"_a, "rate"_a, "visits"_a);
 
   // One epoch in place: updates w and late, each with a row per feature; returns the mistakes and the age.
   using InoutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   m.def(
       "multiclass_perceptron_epoch",
       [](const Design& X, In1<std::int32_t> y, Weights weight, InoutMatrix w, InoutMatrix late, double age,
-         bool intercept, bool shuffle, std::uint64_t seed, index_t epoch) {
+         bool intercept, const Visits& visits) {
         const index_t rows = X.cols() + (intercept ? 1 : 0);
         expect(size_of(w) >= rows && size_of(late) >= rows && w.shape(1) == late.shape(1),
                "the weights must have one row per column of X");
@@ -318,13 +334,13 @@ void bind_linear(nb::module_& m) {
           expect(y.data()[i] >= 0 && y.data()[i] < static_cast<index_t>(w.shape(1)), "y has an unknown class");
         const auto mistakes = enter([&](Monitor& monitor) {
           return multiclass_perceptron_epoch(X, y.data(), weight ? weight->data() : nullptr,
-                                             static_cast<index_t>(w.shape(1)), intercept, {shuffle, seed, epoch},
-                                             w.data(), late.data(), age, monitor);
+                                             static_cast<index_t>(w.shape(1)), intercept, visits, w.data(), late.data(),
+                                             age, monitor);
         });
         return nb::make_tuple(mistakes, age);
       },
       "X"_a, "y"_a.noconvert(), "weight"_a.none(), "w"_a.noconvert(), "late"_a.noconvert(), "age"_a, "intercept"_a,
-      "shuffle"_a, "seed"_a, "epoch"_a);
+      "visits"_a);
 
   // M is [X y]'[X y], flat; returns RSS and member bits for every size, and the number of nodes visited.
   const auto subsets = [](Subsets (*search)(const double*, index_t, index_t, Monitor&)) {

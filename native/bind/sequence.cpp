@@ -59,19 +59,36 @@ const Tokens& readable(const Potentials& p, const ChainData& data) {
   return data.view;
 }
 
-// Labelled sequences for training, and for validation.
-void check_training(const ChainData& data, const Ints& y, const Potentials& p, const ChainData* held,
-                    const std::optional<Ints>& held_y) {
-  check_labels(readable(p, data), y.data(), size_of(y), p.labels);
-  if (held && held_y) check_labels(readable(p, *held), held_y->data(), size_of(*held_y), p.labels);
+// Labelled sequences for training, and for validation, as Python passes them (models/structured/base.py).
+struct Training {
+  const ChainData& data;
+  Ints y;
+  Vector weight;
+  const ChainData* held;
+  std::optional<Ints> held_y;
+  HeldOut held_out;
+
+  // Null if there are no held-out sequences.
+  const HeldOut* watch() const { return held_y ? &held_out : nullptr; }
+
+  void check(const Potentials& p) const {
+    check_labels(readable(p, data), y.data(), size_of(y), p.labels);
+    if (held_y) check_labels(readable(p, *held), held_y->data(), size_of(*held_y), p.labels);
+  }
+};
+
+Training make_training(const ChainData& data, Ints y, Vector weight, const ChainData* held, std::optional<Ints> held_y,
+                       int patience) {
+  expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
+  expect((held != nullptr) == held_y.has_value(), "held-out sequences need their labels");
+  const HeldOut watched = held ? HeldOut{held->view, held_y->data(), patience} : HeldOut{{}, nullptr, 0};
+  return {data, y, weight, held, held_y, watched};
 }
 
-void check_training(const ChainData& data, const Ints& y, const Vector& weight, const Layout& layout,
-                    const Potentials& p, const ChainData* held = nullptr, const std::optional<Ints>& held_y = {}) {
-  check_training(data, y, p, held, held_y);
-  expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
+void check_layout(const Training& training, const Layout& layout, const Potentials& p) {
+  training.check(p);
   expect(layout.attributes == p.attributes && layout.labels == p.labels, "the weights do not fit the model");
-  expect(layout.triple.empty() || !data.view.parent, "label triples need chains, not trees");
+  expect(layout.triple.empty() || !training.data.view.parent, "label triples need chains, not trees");
 }
 
 Layout make_layout(index_t attributes, index_t labels, const std::optional<Longs>& begin,
@@ -192,57 +209,42 @@ nb::list top(const Potentials& p, const ChainData& data, index_t count) {
   return list;
 }
 
-// The held-out sequences of a trainer; null if there are none.
-struct Held {
-  HeldOut data;
-  std::optional<Ints> y;
-  const HeldOut* get() const { return y ? &data : nullptr; }
-};
-
-Held held_out(const ChainData* data, std::optional<Ints> y, int patience) {
-  return data && y ? Held{{data->view, y->data(), patience}, y} : Held{};
-}
-
 nb::tuple pack(CrfFit&& fit) {
   return nb::make_tuple(own(std::move(fit.w)), fit.iterations, static_cast<int>(fit.status),
                         own(std::move(fit.validation)));
 }
 
-nb::tuple fit(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
-              double l1, double l2, Vector start, int memory, int max_iter, double tol, const ChainData* held,
-              std::optional<Ints> held_y, int patience, nb::object report) {
-  check_training(data, y, weight, layout, constraints, held, held_y);
+nb::tuple fit(const Training& training, const Layout& layout, const Potentials& constraints, double l1, double l2,
+              Vector start, int memory, int max_iter, double tol, nb::object report) {
+  check_layout(training, layout, constraints);
   expect(size_of(start) == layout.size(), "the first weights do not fit the model");
-  const Held watch = held_out(held, held_y, patience);
   return pack(enter(
       [&](Monitor& monitor) {
-        ChainCrf crf(data.view, y.data(), weight.data(), layout, constraints);
+        ChainCrf crf(training.data.view, training.y.data(), training.weight.data(), layout, constraints);
         LbfgsOptions options;
         options.memory = memory;
         options.max_iterations = max_iter;
         options.tolerance = tol;
         return fit_crf(crf, std::vector<double>(start.data(), start.data() + start.shape(0)), l1, l2, options,
-                       watch.get(), monitor);
+                       training.watch(), monitor);
       },
       make_report(report)));
 }
 
-nb::tuple fit_sgd(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
-                  double l2, double eta0, index_t batch, bool average, int epochs, double tol, std::uint64_t seed,
-                  const ChainData* held, std::optional<Ints> held_y, int patience, nb::object report) {
-  check_training(data, y, weight, layout, constraints, held, held_y);
-  const Held watch = held_out(held, held_y, patience);
+nb::tuple fit_sgd(const Training& training, const Layout& layout, const Potentials& constraints, double l2, double eta0,
+                  index_t batch, bool average, int epochs, double tol, std::uint64_t seed, nb::object report) {
+  check_layout(training, layout, constraints);
   return pack(enter(
       [&](Monitor& monitor) {
-        return fit_crf_sgd({data.view, y.data(), weight.data(), layout, constraints}, l2,
-                           {eta0, batch, average, epochs, tol, seed}, watch.get(), monitor);
+        return fit_crf_sgd({training.data.view, training.y.data(), training.weight.data(), layout, constraints}, l2,
+                           {eta0, batch, average, epochs, tol, seed}, training.watch(), monitor);
       },
       make_report(report)));
 }
 
 nb::tuple loss(const ChainData& data, Ints y, Vector weight, const Layout& layout, const Potentials& constraints,
                Vector w) {
-  check_training(data, y, weight, layout, constraints);
+  check_layout(make_training(data, y, weight, nullptr, {}, 0), layout, constraints);
   expect(size_of(w) == layout.size(), "w does not fit the model");
   std::vector<double> g(layout.size());
   const double value = enter([&](Monitor&) {
@@ -258,32 +260,27 @@ nb::tuple pack(OnlineFit&& fit, const Potentials& p) {
                         own(std::move(fit.mistakes)), fit.primal, fit.gap, fit.early, own(std::move(fit.validation)));
 }
 
-nb::tuple perceptron(const ChainData& data, Ints y, const Potentials& constraints, int epochs, bool average,
-                     std::uint64_t seed, bool shuffle, const ChainData* held, std::optional<Ints> held_y, int patience,
-                     nb::object report) {
-  check_training(data, y, constraints, held, held_y);
-  const Held watch = held_out(held, held_y, patience);
+nb::tuple perceptron(const Training& training, const Potentials& constraints, int epochs, bool average,
+                     std::uint64_t seed, bool shuffle, nb::object report) {
+  training.check(constraints);
   return pack(enter(
                   [&](Monitor& monitor) {
-                    return chain_perceptron({data.view, y.data()}, constraints, epochs, average, seed, shuffle,
-                                            watch.get(), monitor);
+                    return chain_perceptron({training.data.view, training.y.data()}, constraints, epochs, average, seed,
+                                            shuffle, training.watch(), monitor);
                   },
                   make_report(report)),
               constraints);
 }
 
-nb::tuple svm(const ChainData& data, Ints y, Vector weight, const Potentials& constraints, Matrix cost, double lambda,
-              int epochs, double tol, std::uint64_t seed, const ChainData* held, std::optional<Ints> held_y,
-              int patience, nb::object report) {
-  check_training(data, y, constraints, held, held_y);
-  expect(size_of(weight) == data.view.sequences, "sample_weight must have one entry per sequence");
+nb::tuple svm(const Training& training, const Potentials& constraints, Matrix cost, double lambda, int epochs,
+              double tol, std::uint64_t seed, nb::object report) {
+  training.check(constraints);
   expect(size_of(cost) == constraints.labels && static_cast<index_t>(cost.shape(1)) == constraints.labels,
          "cost must be a matrix of labels by labels");
-  const Held watch = held_out(held, held_y, patience);
   return pack(enter(
                   [&](Monitor& monitor) {
-                    return chain_svm({data.view, y.data()}, weight.data(), constraints, cost.data(), lambda, epochs,
-                                     tol, seed, watch.get(), monitor);
+                    return chain_svm({training.data.view, training.y.data()}, training.weight.data(), constraints,
+                                     cost.data(), lambda, epochs, tol, seed, training.watch(), monitor);
                   },
                   make_report(report)),
               constraints);
@@ -341,20 +338,25 @@ void bind_structured(nb::module_& m) {
       .def("score", &score, "data"_a, "y"_a.noconvert())
       .def("top", &top, "data"_a, "count"_a);
 
-  m.def("crf_fit", &fit, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a, "l1"_a,
-        "l2"_a, "start"_a.noconvert(), "memory"_a, "max_iter"_a, "tol"_a, "held"_a = nb::none(),
-        "held_y"_a.noconvert() = nb::none(), "patience"_a = 0, "report"_a = nb::none());
-  m.def("crf_sgd", &fit_sgd, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a, "l2"_a,
-        "eta0"_a, "batch"_a, "average"_a, "epochs"_a, "tol"_a, "seed"_a, "held"_a = nb::none(),
-        "held_y"_a.noconvert() = nb::none(), "patience"_a = 0, "report"_a = nb::none());
+  nb::class_<Training>(m, "ChainTraining")
+      .def(
+          "__init__",
+          [](Training* self, const ChainData& data, Ints y, Vector weight, const ChainData* held,
+             std::optional<Ints> held_y,
+             int patience) { new (self) Training(make_training(data, y, weight, held, held_y, patience)); },
+          "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "held"_a.none() = nb::none(),
+          "held_y"_a.noconvert().none() = nb::none(), "patience"_a = 0, nb::keep_alive<1, 2>(), nb::keep_alive<1, 5>());
+
+  m.def("crf_fit", &fit, "training"_a, "layout"_a, "constraints"_a, "l1"_a, "l2"_a, "start"_a.noconvert(), "memory"_a,
+        "max_iter"_a, "tol"_a, "report"_a = nb::none());
+  m.def("crf_sgd", &fit_sgd, "training"_a, "layout"_a, "constraints"_a, "l2"_a, "eta0"_a, "batch"_a, "average"_a,
+        "epochs"_a, "tol"_a, "seed"_a, "report"_a = nb::none());
   m.def("crf_loss", &loss, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "layout"_a, "constraints"_a,
         "w"_a.noconvert());
-  m.def("chain_perceptron", &perceptron, "data"_a, "y"_a.noconvert(), "constraints"_a, "epochs"_a, "average"_a,
-        "seed"_a, "shuffle"_a, "held"_a = nb::none(), "held_y"_a.noconvert() = nb::none(), "patience"_a = 0,
+  m.def("chain_perceptron", &perceptron, "training"_a, "constraints"_a, "epochs"_a, "average"_a, "seed"_a, "shuffle"_a,
         "report"_a = nb::none());
-  m.def("chain_svm", &svm, "data"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "constraints"_a, "cost"_a.noconvert(),
-        "l2"_a, "epochs"_a, "tol"_a, "seed"_a, "held"_a = nb::none(), "held_y"_a.noconvert() = nb::none(),
-        "patience"_a = 0, "report"_a = nb::none());
+  m.def("chain_svm", &svm, "training"_a, "constraints"_a, "cost"_a.noconvert(), "l2"_a, "epochs"_a, "tol"_a, "seed"_a,
+        "report"_a = nb::none());
 }
 
 }  // namespace hinge

@@ -234,7 +234,7 @@ double calibrate(const CrfProblem& problem, double l2, const std::vector<index_t
 
 }  // namespace
 
-CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const SgdOptions& options, const HeldOut* held,
+CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const CrfSgdOptions& options, const HeldOut* held,
                    Monitor& monitor) {
   std::vector<index_t> order(problem.x.sequences);
   std::iota(order.begin(), order.end(), index_t{0});

@@ -14,7 +14,7 @@
 
 namespace hinge {
 
-struct SgdOptions {
+struct CrfSgdOptions {
   double eta0 = 0;  // if not positive, 0.1 times the best power of two on a sample
   index_t batch = 8;
   bool average = true;
@@ -31,7 +31,7 @@ struct CrfProblem {
   const Potentials& constraints;
 };
 
-CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const SgdOptions& options, const HeldOut* held,
+CrfFit fit_crf_sgd(const CrfProblem& problem, double l2, const CrfSgdOptions& options, const HeldOut* held,
                    Monitor& monitor);
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-"""Support vector machines told the fraction of errors: what ν bounds, optimality, and a general solver as reference."""
+"""Support vector machines with a given fraction of errors: what ν bounds, optimality, and a general solver as reference."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_multipliers_are_those_of_the_quadratic_program(seed):
 
 
 @pytest.mark.parametrize(("n", "nu"), [(60, 0.05), (60, 0.3), (400, 0.3)])
-def test_classes_that_lie_on_each_other(n, nu):
+def test_classes_that_coincide(n, nu):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 3)), np.where(np.arange(n) % 2, 1.0, -1.0)
     model = hg.NuSVC(nu=nu, gamma=0.5, tol=1e-4).fit(X, y)
     assert model.certificate_.converged
     assert np.mean(y * model.decision_function(X) < 1 - 1e-2) <= nu <= len(model.support_) / n
-    # Where no function of the kernel can do it, it is said.
+    # Where no function of the kernel can do it, a warning is issued.
     with pytest.warns(ConvergenceWarning, match="too small"):
         hg.NuSVC(nu=nu, kernel="linear").fit(X, y)
 
@@ -201,7 +201,7 @@ def test_constant_inputs_and_targets(rng):
     assert np.all(hg.OneClassSVM(nu=0.5).fit(same).predict(same) == 1)
 
 
-def test_kernel_values_that_overflow_are_said(rng):
+def test_kernel_values_that_overflow_are_an_error(rng):
     X, y = circles(rng, 60)
     for machine in (
         hg.NuSVC(kernel="poly", gamma=1.0),
@@ -340,22 +340,23 @@ def test_the_judge_computes_scores_itself_however_many_points(rng, monkeypatch):
     assert model.certificate_.primal == pytest.approx(0.5 * beta @ scores + slack.sum(), rel=1e-5)
     assert model.certificate_.dual == pytest.approx(np.abs(beta).sum() - 0.5 * beta @ scores, rel=1e-5)
 
-    # A solver that lies about its scores, so that its own objectives agree, does not get its lie certified.
+    # A solver that returns wrong scores, so that its own objectives agree, gets no certificate for them.
     run = decomposition.core.decompose
 
-    class Liar:
+    class WrongScores:
         def __getattr__(self, name):
             return getattr(core, name)
 
         def decompose(self, *arguments):
-            alpha, scores, *rest = run(*arguments[:6], 1e9, *arguments[7:])  # stops at once
+            program, points, dual, alpha, _, report = arguments
+            alpha, scores, *rest = run(program, points, dual, alpha, 1e9, report)  # stops at once
             return alpha, np.zeros_like(scores), 0.0, *rest[1:]
 
     core = decomposition.core
-    monkeypatch.setattr(decomposition, "core", Liar())
+    monkeypatch.setattr(decomposition, "core", WrongScores())
     with pytest.warns(match="not met"):
-        fooled = hg.SVC(gamma=0.2).fit(X, y)
-    assert not fooled.certificate_.converged
+        model = hg.SVC(gamma=0.2).fit(X, y)
+    assert not model.certificate_.converged
 
 
 @pytest.mark.mission("K4")

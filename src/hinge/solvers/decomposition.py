@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def solve_dual(
     """
     began = time.perf_counter()
     single = gram is None and single_suffices(kernel, X, dual, tol)
-    run = _runner(kernel, X, dual, single) if gram is None else _matrix_runner(gram, dual)
+    run = _runner(kernel, X, single) if gram is None else partial(core.decompose_matrix, gram)
     square, extent = _sizes(kernel, X, dual, gram)
     limit, spent = 2**31 - 1 if max_iter < 0 else max_iter, 0
     point = _Point(dual.start, 0.0, 0.0)
@@ -133,9 +134,8 @@ def solve_dual(
         return _stationary(kernel, X, dual, run, tol, cache_bytes, limit, shrinking, callback, gram, eigenvalues, began)
     while True:
         report = _report(callback, began, spent)
-        alpha, scores, bias, rho, crossed, stopped, batches, steps = run(
-            point.alpha, crossing, cache_bytes, limit - spent, patience, shrinking, dual.groups, report
-        )
+        settings = _settings(dual, cache_bytes, limit - spent, patience, shrinking)
+        alpha, scores, bias, rho, crossed, stopped, batches, steps = run(settings, point.alpha, crossing, report)
         point, spent = _Point(alpha, bias, rho), spent + batches
         found = evaluate_at_scores(dual, alpha, scores, bias, rho)
         ended = stopped or spent >= limit
@@ -154,7 +154,7 @@ def solve_dual(
         if crossed > crossing or crossing <= least:  # scores are not known to more digits
             if not single:
                 break
-            single, run = False, _runner(kernel, X, dual, False)
+            single, run = False, _runner(kernel, X, False)
             continue
         crossing *= 0.2
         if dual.scale == 0:  # the gap is at most about Σα times the violation
@@ -197,10 +197,10 @@ def _stationary(
     alpha, spent = dual.start, 0
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     while True:
+        settings = _settings(dual, cache_bytes, limit - spent, ENDLESS, shrinking)
         alpha, scores, bias, rho, crossed, stopped, batches, _ = run(
-            alpha, crossing, cache_bytes, limit - spent, ENDLESS, shrinking, dual.groups,
-            _report(callback, began, spent),
-        )  # fmt: skip
+            settings, alpha, crossing, _report(callback, began, spent)
+        )
         spent += batches
         if gram is None:
             scores = evaluate_machine(kernel, X, dual, alpha, bias, rho).scores
@@ -260,38 +260,30 @@ def _report(callback: Callback | None, began: float, spent: int) -> Any:
     return report
 
 
-def _runner(kernel: Kernel, X: Any, dual: Dual, single: bool) -> Any:
+def _settings(dual: Dual, cache_bytes: float, max_iter: int, max_steps: int, shrinking: bool) -> Any:
+    """The dual and the limits of one run, for the compiled solver."""
+    return core.Dual(
+        sign=dual.sign, target=dual.target, upper=dual.upper, groups=dual.groups, cache_bytes=cache_bytes,
+        max_iter=max_iter, max_steps=max_steps, shrinking=shrinking,
+    )  # fmt: skip
+
+
+def _runner(kernel: Kernel, X: Any, single: bool) -> Any:
     """The compiled solver with its source of kernel rows: a matrix, a kernel program, or a Python function."""
     if isinstance(kernel, Precomputed):
-        return _matrix_runner(np.ascontiguousarray(X, dtype=np.float64), dual)
-    program, n = kernel.program(), evaluate.length(X)
+        return partial(core.decompose_matrix, np.ascontiguousarray(X, dtype=np.float64))
+    program = kernel.program()
     if program is None:
-        return _row_runner(kernel, X, dual, n)
+        return partial(core.decompose_rows, partial(_rows, kernel, X), evaluate.length(X))
     if kernel.dense_only:
         X = evaluate.spread(X)
     points = evaluate.points(centred(kernel, X), np.float32 if single else np.float64)
-
-    def run(alpha: Array, *rest: Any) -> Any:
-        return core.decompose(program, points, dual.sign, dual.target, dual.upper, alpha, *rest)
-
-    return run
+    return partial(core.decompose, program, points)
 
 
-def _matrix_runner(values: Array, dual: Dual) -> Any:
-    def run(alpha: Array, *rest: Any) -> Any:
-        return core.decompose_matrix(values, dual.sign, dual.target, dual.upper, alpha, *rest)
-
-    return run
-
-
-def _row_runner(kernel: Kernel, X: Any, dual: Dual, n: int) -> Any:
-    def rows(which: NDArray[np.int64]) -> Array:
-        return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
-
-    def run(alpha: Array, *rest: Any) -> Any:
-        return core.decompose_rows(rows, n, dual.sign, dual.target, dual.upper, alpha, *rest)
-
-    return run
+def _rows(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Array:
+    """These rows of the kernel matrix."""
+    return np.ascontiguousarray(kernel.block(X[which], X), dtype=np.float64)
 
 
 def _polish(

@@ -76,25 +76,24 @@ class LinearSpace:
         """``share``: cᵢ / Σ c, or None without biases."""
         self._X, self._mean = X, None
         self.pace = WITH_NEWTON if (classes - 1) * (X.shape[1] + 1) <= NEWTON_UNKNOWNS else BY_ASCENT
-        self._where: tuple[Any, Any] = None, None
+        where: tuple[Any, Any] = None, None
         if scipy.sparse.issparse(X):
             rows = scipy.sparse.csr_array(X, dtype=np.float64)
-            self._where = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-            self._values = np.ascontiguousarray(rows.data)
+            where = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            values = np.ascontiguousarray(rows.data)
             squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         else:
             dense = np.ascontiguousarray(X, dtype=np.float64)
-            self._values = dense.ravel()
+            values = dense.ravel()
             squares = np.einsum("ij,ij->i", dense, dense)
         self.spread = 1.0
         if share is not None:
             self._mean = Design(X).rmatmul(share)
             self.spread = float(share @ squares - self._mean @ self._mean)
+        self._rows = core.MulticlassRows(values, *where, *X.shape, self._mean)
 
     def run(self, constant: float, *settings: Any, **options: Any) -> tuple:
-        return core.multiclass_svm(
-            self._values, *self._where, *self._X.shape, self._mean, constant, *settings, **options
-        )
+        return core.multiclass_svm(self._rows, constant, *settings, **options)
 
     def at_mean(self, W: Array, bias: Array) -> Array:
         """Scores of the mean of the inputs."""

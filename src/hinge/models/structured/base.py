@@ -35,10 +35,10 @@ class Corpus:
     held_codes: np.ndarray | None = None
     patience: int = 0
 
-    def watch(self) -> dict[str, Any]:
-        """Arguments of every trainer: held-out sequences, their labels, and how long to wait."""
+    def training(self) -> Any:
+        """The sequences as every compiled trainer takes them: with labels, weights and the held-out sequences."""
         held = None if self.held is None else self.held.native()
-        return {"held": held, "held_y": self.held_codes, "patience": self.patience}
+        return core.ChainTraining(self.encoded.native(), self.codes, self.weights, held, self.held_codes, self.patience)
 
 
 class StructuredEstimator(Estimator):

@@ -111,7 +111,7 @@ class ChainCRF(StructuredEstimator):
     >>> import hinge as hg
     >>> X = [["The", "dog", "barks"], ["A", "cat", "sleeps"]]
     >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
-    >>> tagger = hg.ChainCRF(features=hg.TextFeatures()).fit(X, y)
+    >>> tagger = hg.ChainCRF(features=hg.structured.TextFeatures()).fit(X, y)
     >>> tagger.predict([["A", "dog", "sleeps"]])
     [['DET', 'NOUN', 'VERB']]
     """
@@ -196,21 +196,21 @@ class ChainCRF(StructuredEstimator):
         triples = self._triples(encoded, codes, self.all_pairs)
         layout = core.ChainLayout(encoded.attributes, len(self.classes_), begin, label, pair, *crossed, triples)
         l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1.0 - self.l1_ratio)
-        data = encoded.native(), codes, corpus.weights, layout, self._blank()
+        training, blank = corpus.training(), self._blank()
         if self.solver == "sgd":
             found = core.crf_sgd(
-                *data, l2=l2, eta0=self.eta0 or 0.0, batch=self.batch_size, average=self.average, epochs=self.max_iter,
-                tol=self.tol, seed=self.random_state, **corpus.watch(),
+                training, layout, blank, l2=l2, eta0=self.eta0 or 0.0, batch=self.batch_size, average=self.average,
+                epochs=self.max_iter, tol=self.tol, seed=self.random_state,
             )  # fmt: skip
         else:
             found = core.crf_fit(
-                *data, l1=l1, l2=l2, start=np.zeros(layout.size), memory=self.memory, max_iter=self.max_iter,
-                tol=self.tol, **corpus.watch(),
+                training, layout, blank, l1=l1, l2=l2, start=np.zeros(layout.size), memory=self.memory,
+                max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
         w, self.n_iter_, status, scores = found
         self._keep_validation(scores)
         self.certificate_ = crf_certificate(
-            data, w, l1, l2, tol=self.tol, solver=self.solver if l1 == 0 else "owlqn",
+            (encoded.native(), codes, corpus.weights, layout, blank), w, l1, l2, tol=self.tol, solver=self.solver if l1 == 0 else "owlqn",
             iterations=self.n_iter_, seconds=time.perf_counter() - begun, status=STATUS[status],
         )  # fmt: skip
         self._take(w, begin, label, pair, encoded.attributes, crossed, triples)  # removes zeros from w in place

@@ -127,7 +127,7 @@ def graph_marginals(
 
     >>> import numpy as np, hinge as hg
     >>> unary = np.array([[0.5, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    >>> found = hg.graph_marginals(unary, [[0, 1], [1, 2], [2, 0]], 0.4 * np.eye(2))
+    >>> found = hg.structured.graph_marginals(unary, [[0, 1], [1, 2], [2, 0]], 0.4 * np.eye(2))
     >>> found.converged, found.exact
     (True, False)
     >>> bool(found.lower <= found.log_partition <= found.upper)
@@ -180,7 +180,7 @@ def graph_labelling(
     --------
     >>> import numpy as np, hinge as hg
     >>> unary = np.array([[2.0, 0.0], [0.0, 0.5], [0.0, 0.1]])
-    >>> found = hg.graph_labelling(unary, [[0, 1], [1, 2], [2, 0]], np.eye(2))
+    >>> found = hg.structured.graph_labelling(unary, [[0, 1], [1, 2], [2, 0]], np.eye(2))
     >>> found.labels.tolist(), round(found.score, 6), bool(found.gap < 1e-6)
     ([0, 0, 0], 5.0, True)
     """

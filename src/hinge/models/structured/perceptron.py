@@ -47,9 +47,7 @@ class StructuredPerceptron(StructuredEstimator):
     [['D', 'N']]
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("shuffle"),
-    }
+    _parameter_constraints: ClassVar[Constraints] = shared("shuffle")
 
     def __init__(
         self,
@@ -85,8 +83,8 @@ class StructuredPerceptron(StructuredEstimator):
         corpus = self._read(X, y, None, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, triples, self.n_iter_, _, self.mistakes_, _, _, _, scores = core.chain_perceptron(
-            corpus.encoded.native(), corpus.codes, self._blank(layout), epochs=self.max_iter, average=self.average,
-            seed=self.random_state, shuffle=self.shuffle, **corpus.watch(),
+            corpus.training(), self._blank(layout), epochs=self.max_iter, average=self.average, seed=self.random_state,
+            shuffle=self.shuffle,
         )  # fmt: skip
         self._keep_validation(scores)
         self._adopt(unary, pair, crossed, cross, triples)

@@ -56,9 +56,7 @@ class StructuredSVM(StructuredEstimator):
     [['D', 'N']]
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "cost": [numbers(0), None],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"cost": [numbers(0), None]}
 
     def __init__(
         self,
@@ -97,9 +95,8 @@ class StructuredSVM(StructuredEstimator):
         corpus = self._read(X, y, sample_weight, parents)
         layout, crossed = self._online_layout(corpus.encoded, corpus.codes)
         unary, pair, cross, triples, self.n_iter_, done, _, primal, gap, early, scores = core.chain_svm(
-            corpus.encoded.native(), corpus.codes, corpus.weights, self._blank(layout),
-            cost_matrix(self.cost, len(self.classes_)), l2=self.alpha, epochs=self.max_iter, tol=self.tol,
-            seed=self.random_state, **corpus.watch(),
+            corpus.training(), self._blank(layout), cost_matrix(self.cost, len(self.classes_)), l2=self.alpha,
+            epochs=self.max_iter, tol=self.tol, seed=self.random_state,
         )  # fmt: skip
         self._keep_validation(scores)
         self._adopt(unary, pair, crossed, cross, triples)
