@@ -26,7 +26,6 @@ from hinge.models.linear.base import LinearModel
 from hinge.models.linear.lasso import ElasticNet
 from hinge.models.linear.least_squares import Ridge
 from hinge.models.trees.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from hinge.models.trees.inputs import predict_table
 from hinge.problem.losses import Squared
 from hinge.problem.objective import make_objective
 from hinge.select.path import path_weights
@@ -100,22 +99,14 @@ class BoostedRounds(Sharing):
         rounds = np.array([clone(learner).set_params(**v).rounds for v in values])
         model = clone(learner).set_params(**values[int(np.argmax(rounds))])
         model.fit_sharing(fold.X, fold.y, **fold.options(), bins=fold.remember("bins", dict, across=False))
-        X = predict_table(model, fold.X_test, model._coder)
-        k = model._loss.outputs
-        scores, done = model._start(X), 0
-        for i in np.argsort(rounds, kind="stable"):
-            until = min(int(rounds[i]), model.n_iter_)
-            if until > done:
-                scores = model.trees_.add(X, scores, k * done, k * until)
-                done = until
-            yield int(i), self._precomputed(model, scores.copy())
-
-    def _precomputed(self, model: Any, s: np.ndarray) -> Any:
-        if isinstance(model, HistGradientBoostingRegressor):
-            return PrecomputedRegressor(model._loss_link(s[:, 0]))
-        shown = s[:, 0] if model._loss.outputs == 1 else s
-        p = model._probabilities(s) if model._loss.probabilistic else None
-        return PrecomputedClassifier(model.classes_, model._labels(s), shown, p)
+        order = np.argsort(rounds, kind="stable")
+        for i, s in zip(order, model.scores_by_round(fold.X_test, rounds[order])):
+            if isinstance(model, HistGradientBoostingRegressor):
+                yield int(i), PrecomputedRegressor(model.predictions_at(s))
+            else:
+                shown = s[:, 0] if s.shape[1] == 1 else s
+                p = model.probabilities_at(s) if model.probabilistic else None
+                yield int(i), PrecomputedClassifier(model.classes_, model.predictions_at(s), shown, p)
 
 
 class WarmStarts(Sharing):

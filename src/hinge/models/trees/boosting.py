@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, between, shared
 from hinge._validation import numeric_targets
@@ -198,15 +197,16 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction: the score, or the mean for likelihoods (Poisson, Gamma, Tweedie)."""
-        return self._loss_link(self._scores(X)[:, 0])
+        return self.predictions_at(self._scores(X))
 
-    def _loss_link(self, s: np.ndarray) -> np.ndarray:
-        return self._loss.definition.inverse_link(s)
+    def predictions_at(self, s: np.ndarray) -> np.ndarray:
+        """Predictions of rows with these scores."""
+        return self._loss.definition.inverse_link(s[:, 0])
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predictions after each round."""
-        for s in self._staged(X):
-            yield self._loss_link(s[:, 0])
+        for s in self.scores_by_round(X):
+            yield self.predictions_at(s)
 
     def apply(self, X: Any) -> np.ndarray:
         """The leaf of each row in each round's tree: (n × rounds)."""
@@ -248,9 +248,7 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     """
 
     _one_class: ClassVar[bool] = True
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("class_weight"),
-    }
+    _parameter_constraints: ClassVar[Constraints] = shared("class_weight")
 
     def __init__(
         self,
@@ -333,34 +331,40 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         s = self._scores(X)
         return s[:, 0] if self._loss.outputs == 1 else s
 
-    def _probabilities(self, s: np.ndarray) -> np.ndarray:
+    @property
+    def probabilistic(self) -> bool:
+        """Whether scores have probabilities: with the logistic and the exponential loss, and losses of users."""
+        return self._loss.probabilistic
+
+    def probabilities_at(self, s: np.ndarray) -> np.ndarray:
+        """Probabilities of rows with these scores."""
+        if not self._loss.probabilistic:
+            raise AttributeError(f"{type(self._loss.definition).__name__} gives scores, not probabilities.")
         if len(self.classes_) == 1:
             return np.ones((len(s), 1))
         p = self._loss.definition.inverse_link(s if self._loss.outputs > 1 else s[:, 0])
         return p if self._loss.outputs > 1 else np.column_stack([1.0 - p, p])
 
-    def _labels(self, s: np.ndarray) -> np.ndarray:
+    def predictions_at(self, s: np.ndarray) -> np.ndarray:
+        """Labels of rows with these scores."""
         return self.classes_[(s[:, 0] > 0).astype(int) if self._loss.outputs == 1 else np.argmax(s, axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (log_loss and exponential only)."""
-        check_is_fitted(self)
-        if not self._loss.probabilistic:
-            raise AttributeError(f"{type(self._loss.definition).__name__} gives scores, not probabilities.")
-        return self._probabilities(self._scores(X))
+        return self.probabilities_at(self._scores(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
-        return self._labels(self._scores(X))
+        return self.predictions_at(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predictions after each round."""
-        for s in self._staged(X):
-            yield self._labels(s)
+        for s in self.scores_by_round(X):
+            yield self.predictions_at(s)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""
-        for s in self._staged(X):
+        for s in self.scores_by_round(X):
             yield s[:, 0] if self._loss.outputs == 1 else s
 
     def apply(self, X: Any) -> np.ndarray:
@@ -368,9 +372,9 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         return self._leaves(X)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Probabilities after each round."""
-        for s in self._staged(X):
-            yield self._probabilities(s)
+        """Probabilities after each round (log_loss and exponential only)."""
+        for s in self.scores_by_round(X):
+            yield self.probabilities_at(s)
 
 
 __all__ = [

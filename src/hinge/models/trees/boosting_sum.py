@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -60,12 +60,16 @@ class BoostedSum:
         require_no_overflow(scores)
         return scores
 
-    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+    def scores_by_round(self, X: Any, rounds: Iterable[int] | None = None) -> Iterator[np.ndarray]:
+        """The scores after these numbers of rounds, which must not fall; by default after every round."""
         check_is_fitted(self)
         X = predict_table(self, X, self._coder)
-        out, k = self._start(X), self._loss.outputs
-        for round_ in range(self.n_iter_):
-            yield self.trees_.add(X, out, k * round_, k * (round_ + 1)).copy()
+        out, k, done = self._start(X), self._loss.outputs, 0
+        for count in range(1, self.n_iter_ + 1) if rounds is None else rounds:
+            until = min(int(count), self.n_iter_)
+            if until > done:
+                out, done = self.trees_.add(X, out, k * done, k * until), until
+            yield out.copy()
 
     def _leaves(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree: n × rounds × outputs."""
