@@ -23,15 +23,14 @@ PAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "hinge.select.ridge", "hinge.select.ridge_classifier", "hinge.select.path", "hinge.select.constrained")),
     ("glm", "Generalised linear models", ("hinge.models.glm",)),
     ("kernel", "Kernel machines", ("hinge.models.kernel",)),
-    ("bayes", "Bayesian models and decisions", ("hinge.models.bayes", "hinge.problem.decisions")),
+    ("bayes", "Bayesian models", ("hinge.models.bayes",)),
     ("generative", "Generative models", ("hinge.models.generative",)),
     ("trees", "Trees, forests, boosting", ("hinge.models.trees",)),
     ("neural", "Networks", ("hinge.models.neural",)),
-    ("structured", "Classes, sequences, graphs", ("hinge.models.multiclass", "hinge.models.structured")),
-    ("intervals", "Calibration and intervals", (
-        "hinge.models.calibration", "hinge.models.conformal", "hinge.explain.calibration")),
+    ("classes", "Classes and sequences", ("hinge.models.multiclass", "hinge.models.structured")),
+    ("intervals", "Calibration and intervals", ("hinge.models.calibration", "hinge.models.conformal")),
     ("features", "Features", ("hinge.features",)),
-    ("select", "Tuning, selection, active learning", ("hinge.select",)),
+    ("select", "Tuning and selection", ("hinge.select",)),
     ("explain", "Explanations and diagnosis", ("hinge.explain",)),
     ("tables", "Tables, files, settings", ("hinge",)),
 )  # fmt: skip
@@ -41,6 +40,11 @@ HEADS = {
     "plots": "Pictures; they need matplotlib.",
     "generators": "Data with a known law.",
     "results": "What functions return.",
+    "active": "Which examples to label next, and which experiments to make next.",
+    "conjugate": "Conjugate families: a prior, and the posterior after any data.",
+    "decisions": "The action of least expected cost.",
+    "metrics": "How well predicted probabilities agree with what happens.",
+    "structured": "Features of tokens for sequence models, and labels of graphs.",
 }
 TERMS = {"Parameters", "Other Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Methods", "See Also"}
 

@@ -1,8 +1,8 @@
 """hinge: supervised learning in which the problem, the solver and the proof are separate things.
 
-Estimators, losses, penalties, hypothesis spaces and verbs are here; kernels, solvers, plots, generators and the types of
-results are in ``hg.kernels``, ``hg.solvers``, ``hg.plots``, ``hg.generators`` and ``hg.results``. Public names are loaded
-when first used, so that ``import hinge`` is fast.
+Estimators, losses, penalties, hypothesis spaces and verbs are here; kernels, solvers, plots, generators, the types of
+results and the functions of smaller fields are in namespaces such as ``hg.kernels`` and ``hg.decisions``. Public names are
+loaded when first used, so that ``import hinge`` is fast.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from hinge._lazy import lazy_names
 __version__ = "0.2.0"
 
 # The namespaces; each is a module with a table like the one below.
-NAMESPACES = ("kernels", "solvers", "plots", "generators", "results")
+NAMESPACES = (
+    "kernels", "solvers", "plots", "generators", "results", "active", "conjugate", "decisions", "metrics", "structured",
+)  # fmt: skip
 
 # The module of each public name. Type checkers read __init__.pyi.
 _PUBLIC: dict[str, tuple[str, ...]] = {
@@ -36,10 +38,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.kernel.ridge": ("KernelRidge",),
     "hinge.models.kernel.nu": ("NuSVC", "NuSVR", "OneClassSVM"),
     "hinge.models.kernel.svm": ("SVC", "SVR"),
-    "hinge.problem.decisions": ("bayes_action", "cost_threshold", "least_cost", "posterior_risk"),
-    "hinge.models.bayes.conjugate": (
-        "BetaBernoulli", "DirichletCategorical", "GammaPoisson", "NormalInverseGamma", "NormalNormal",
-    ),
     "hinge.models.bayes.linear": ("BayesianLinearRegression",),
     "hinge.models.bayes.logistic": ("BayesianLogisticRegression",),
     "hinge.models.bayes.process": ("GaussianProcessRegressor",),
@@ -48,9 +46,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.models.bayes.ard": ("ARDRegression",),
     "hinge.models.calibration.classifier": ("CalibratedClassifierCV",),
     "hinge.models.calibration.isotonic": ("IsotonicRegression", "isotonic_regression"),
-    "hinge.explain.calibration": (
-        "brier_score", "calibration_curve", "calibration_report", "expected_calibration_error",
-    ),
     "hinge.problem.risk": ("empirical_risk", "risk"),
     "hinge.select.constrained": ("constrained_path",),
     "hinge.explain.bias_variance": ("bias_variance",),
@@ -134,8 +129,6 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     "hinge.select.threshold": ("FixedThresholdClassifier", "TunedThresholdClassifierCV"),
     "hinge.select.tune": ("tune",),
     "hinge.select.nested": ("nested_cv",),
-    "hinge.select.active": ("active_curves", "query"),
-    "hinge.select.design": ("BallDomain", "BoxDomain", "SequentialDesign"),
     "hinge.problem.losses.multiclass": (
         "MulticlassHinge", "StructuredHinge", "StructuredLogistic", "StructuredPerceptronLoss",
     ),
@@ -143,10 +136,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "MulticlassPerceptron", "MulticlassSVM", "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier",
         "design_code",
     ),
-    "hinge.models.structured": (
-        "ChainCRF", "StructuredPerceptron", "StructuredSVM", "TextFeatures", "TreeCRF",
-        "graph_labelling", "graph_marginals", "word_shape",
-    ),
+    "hinge.models.structured": ("ChainCRF", "StructuredPerceptron", "StructuredSVM", "TreeCRF"),
     "hinge._native": ("num_threads", "set_num_threads"),
     "hinge.config": ("config_context", "get_config", "set_config"),
     "hinge.environment": ("show_versions",),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hinge import kernels as kernels, solvers as solvers, plots as plots, generators as generators, results as results
+from hinge import kernels as kernels, solvers as solvers, plots as plots, generators as generators, results as results, active as active, conjugate as conjugate, decisions as decisions, metrics as metrics, structured as structured
 from hinge._native import (
     num_threads as num_threads,
     set_num_threads as set_num_threads,
@@ -23,12 +23,6 @@ from hinge.environment import (
 )
 from hinge.explain.bias_variance import (
     bias_variance as bias_variance,
-)
-from hinge.explain.calibration import (
-    brier_score as brier_score,
-    calibration_curve as calibration_curve,
-    calibration_report as calibration_report,
-    expected_calibration_error as expected_calibration_error,
 )
 from hinge.explain.curves import (
     learning_curve as learning_curve,
@@ -96,13 +90,6 @@ from hinge.learning.run import (
 )
 from hinge.models.bayes.ard import (
     ARDRegression as ARDRegression,
-)
-from hinge.models.bayes.conjugate import (
-    BetaBernoulli as BetaBernoulli,
-    DirichletCategorical as DirichletCategorical,
-    GammaPoisson as GammaPoisson,
-    NormalInverseGamma as NormalInverseGamma,
-    NormalNormal as NormalNormal,
 )
 from hinge.models.bayes.linear import (
     BayesianLinearRegression as BayesianLinearRegression,
@@ -264,11 +251,7 @@ from hinge.models.structured import (
     ChainCRF as ChainCRF,
     StructuredPerceptron as StructuredPerceptron,
     StructuredSVM as StructuredSVM,
-    TextFeatures as TextFeatures,
     TreeCRF as TreeCRF,
-    graph_labelling as graph_labelling,
-    graph_marginals as graph_marginals,
-    word_shape as word_shape,
 )
 from hinge.models.trees.adaboost import (
     AdaBoostClassifier as AdaBoostClassifier,
@@ -314,12 +297,6 @@ from hinge.problem.certificates.certificate import (
 )
 from hinge.problem.certificates.linear import (
     certificate as certificate,
-)
-from hinge.problem.decisions import (
-    bayes_action as bayes_action,
-    cost_threshold as cost_threshold,
-    least_cost as least_cost,
-    posterior_risk as posterior_risk,
 )
 from hinge.problem.links import (
     Link as Link,
@@ -395,17 +372,8 @@ from hinge.problem.tree_spaces import (
     Stagewise as Stagewise,
     Tree as Tree,
 )
-from hinge.select.active import (
-    active_curves as active_curves,
-    query as query,
-)
 from hinge.select.constrained import (
     constrained_path as constrained_path,
-)
-from hinge.select.design import (
-    BallDomain as BallDomain,
-    BoxDomain as BoxDomain,
-    SequentialDesign as SequentialDesign,
 )
 from hinge.select.features import (
     BackwardSelector as BackwardSelector,
