@@ -143,7 +143,7 @@ def families() -> str:
             score = make().fit(X[:400], y[:400]).score(X[400:], y[400:])
             require(score > least, f"{name}: score {score:.3f} on new rows")
     words = [["the", "dog", "barks"], ["a", "cat", "sleeps"]] * 3
-    tagger = hg.ChainCRF(features=hg.TextFeatures()).fit(words, [["D", "N", "V"]] * 6)
+    tagger = hg.ChainCRF(features=hg.structured.TextFeatures()).fit(words, [["D", "N", "V"]] * 6)
     require(tagger.predict([["a", "dog", "sleeps"]]) == [["D", "N", "V"]], "the tagger is wrong")
     return f"{len(CLASSIFIERS) + len(REGRESSORS) + 1} models"
 

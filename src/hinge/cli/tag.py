@@ -124,7 +124,7 @@ def train(
         raise UserError(f"learner={learner!r} is not known; expected one of {', '.join(LEARNERS)}.")
     given = {"alpha": alpha, "max_iter": max_iter}
     settings = {name: value for name, value in given.items() if value is not None}
-    model = makers[learner](features=hg.TextFeatures(), constraints=constraints, **settings)
+    model = makers[learner](features=hg.structured.TextFeatures(), constraints=constraints, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is printed instead
         return model.fit(corpus.words, corpus.labels)

@@ -101,7 +101,7 @@ def calibration_curve(
     Examples
     --------
     >>> import hinge as hg
-    >>> true, predicted = hg.calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.9], n_bins=2)
+    >>> true, predicted = hg.metrics.calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.9], n_bins=2)
     >>> true.round(3), predicted.round(3)
     (array([0.333, 1.   ]), array([0.233, 0.9  ]))
     """
@@ -145,7 +145,7 @@ def expected_calibration_error(
     Examples
     --------
     >>> import hinge as hg
-    >>> round(hg.expected_calibration_error([0, 0, 1, 1], [0.0, 0.5, 0.5, 1.0]), 6)
+    >>> round(hg.metrics.expected_calibration_error([0, 0, 1, 1], [0.0, 0.5, 0.5, 1.0]), 6)
     0.0
     """
     y, p = _outcomes(y_true, y_prob, pos_label, classes)
@@ -180,7 +180,7 @@ def brier_score(
     Examples
     --------
     >>> import hinge as hg
-    >>> hg.brier_score([0, 1], [0.5, 1.0])
+    >>> hg.metrics.brier_score([0, 1], [0.5, 1.0])
     0.125
     """
     return float(
@@ -269,7 +269,7 @@ def calibration_report(
     >>> import numpy as np, hinge as hg
     >>> p = np.linspace(0, 1, 1000)
     >>> y = (np.random.default_rng(0).random(1000) < p).astype(int)
-    >>> report = hg.calibration_report(y, p)
+    >>> report = hg.metrics.calibration_report(y, p)
     >>> bool(report.ece < 0.06 and report.brier_band[0] < 1 / 6 < report.brier_band[1])
     True
     """

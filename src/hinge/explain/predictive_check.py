@@ -120,7 +120,7 @@ def predictive_check(
     >>> import numpy as np, hinge as hg
     >>> counts = np.array([0, 0, 0, 0, 9, 0, 0, 12, 0, 0, 0, 8])  # more zeros than any Poisson law has
     >>> check = hg.predictive_check(
-    ...     hg.GammaPoisson(1.0, 1.0).update(counts), counts, statistics={"zeros": lambda y: np.mean(y == 0)}
+    ...     hg.conjugate.GammaPoisson(1.0, 1.0).update(counts), counts, statistics={"zeros": lambda y: np.mean(y == 0)}
     ... )
     >>> check.tail["zeros"] < 0.01
     True

@@ -53,7 +53,7 @@ def query(
     --------
     >>> import numpy as np, hinge as hg
     >>> model = hg.LogisticRegression().fit([[-2.0], [2.0]], [0, 1])
-    >>> hg.query(model, [[-3.0], [0.1], [5.0]])
+    >>> hg.active.query(model, [[-3.0], [0.1], [5.0]])
     array([1])
     """
     check_indices(X)
@@ -209,7 +209,7 @@ def active_curves(
     >>> import numpy as np, hinge as hg
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = (X[:, 0] > 0.2).astype(int)
-    >>> curves = hg.active_curves(hg.LogisticRegression(C=10.0), X[:200], y[:200], X[200:], y[200:], budget=30, batch=5)
+    >>> curves = hg.active.active_curves(hg.LogisticRegression(C=10.0), X[:200], y[:200], X[200:], y[200:], budget=30, batch=5)
     >>> bool(curves.curves["margin"].mean[-1] >= curves.curves["random"].mean[-1])
     True
     """

@@ -98,7 +98,7 @@ class SequentialDesign:
     Examples
     --------
     >>> import hinge as hg
-    >>> design = hg.SequentialDesign(hg.BoxDomain(-1.0, 1.0), ridge=1e-3)
+    >>> design = hg.active.SequentialDesign(hg.active.BoxDomain(-1.0, 1.0), ridge=1e-3)
     >>> [float(x[0]) for x in design.ask(4)]
     [-1.0, 1.0, -1.0, 1.0]
     """

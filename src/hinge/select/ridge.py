@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer
 
 from hinge._native import Design
-from hinge._parameters import Constraints, Estimator, above, numbers, one_of, shared
+from hinge._parameters import Constraints, above, numbers, one_of, shared
 from hinge.models.base import is_column, require_no_overflow
 from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import CertifiedAs
@@ -23,6 +22,7 @@ from hinge.problem.numerics import OVERFLOWED
 from hinge.problem.objective import make_objective
 from hinge.problem.penalties import L2
 from hinge.select.choice import choose_candidate
+from hinge.select.precomputed import PrecomputedRegressor
 from hinge.solvers.base import Solution, Status
 from hinge.solvers.ridge_path import RidgePath
 from hinge.solvers.run import Result
@@ -203,7 +203,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
                 [
                     [
                         -scorer(
-                            _Constant(predictions[:, which, a]),
+                            PrecomputedRegressor(predictions[:, which, a]),
                             np.empty((len(Y), 1)),
                             Y[:, which],
                             **options,
@@ -229,7 +229,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
                 scores = test_design.matmul(W) + b
                 require_no_overflow(scores)
                 predicted = scores if y.ndim == 2 else scores[:, 0]
-                errors.append(-scorer(_Constant(predicted), X[test], y[test], **options))
+                errors.append(-scorer(PrecomputedRegressor(predicted), X[test], y[test], **options))
             columns.append(errors)
         return [np.array(columns).T]
 
@@ -264,14 +264,3 @@ def _score_options(X: Any, routed: Any, weights: np.ndarray, rows: np.ndarray) -
     if routing_enabled():
         return take_arguments(X, routed.scorer.score, rows)
     return {} if np.all(weights[rows] == 1) else {"sample_weight": weights[rows]}
-
-
-class _Constant(RegressorMixin, Estimator):
-    """Returns the given predictions, so that scorers can be applied to them."""
-
-    def __init__(self, predictions: np.ndarray) -> None:
-        self.predictions = predictions
-
-    def predict(self, X: Any) -> np.ndarray:
-        p = self.predictions
-        return p[:, 0] if p.ndim == 2 and p.shape[1] == 1 else p

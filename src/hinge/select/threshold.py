@@ -145,7 +145,7 @@ class FixedThresholdClassifier(ThresholdClassifier):
     """A binary classifier with a given threshold: predicts the positive class if its score ≥ threshold.
 
     If a false negative costs c₁ and a false positive c₀, the threshold on a probability with the smallest expected cost is
-    c₀/(c₀ + c₁) (``hg.cost_threshold``).
+    c₀/(c₀ + c₁) (``hg.decisions.cost_threshold``).
 
     Parameters
     ----------

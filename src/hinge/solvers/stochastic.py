@@ -157,7 +157,7 @@ def uniform_ridge(objective: Objective) -> float | None:
 Epoch = Callable[[int, float], tuple[Array, Array, float]]
 
 
-def _rows(X: Any) -> Any:
+def rows_of(X: Any) -> Any:
     """X stored by rows."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
@@ -165,7 +165,7 @@ def _rows(X: Any) -> Any:
 
 
 def _native_epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array, b: Array, seed: int) -> Epoch:
-    X = _rows(objective.design.source)
+    X = rows_of(objective.design.source)
     by_rows = objective if X is objective.design.source else replace(objective, design=Design(X))
     problem, ridge = native_problem(by_rows), uniform_ridge(objective)
     weights, mean = np.ascontiguousarray(w, dtype=np.float64).copy(), np.zeros(objective.d)
@@ -173,11 +173,11 @@ def _native_epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array,
 
     def epoch(k: int, scale: float) -> tuple[Array, Array, float]:
         nonlocal bias, mean_bias, steps
-        bias, mean_bias, steps, loss = core.sgd_epoch(
-            problem, weights, mean, bias, mean_bias, steps, l2=ridge, batch=sgd.batch_size,
-            eta0=schedule.step * scale, decay=schedule.decay, power=schedule.power, bias_rate=sgd.bias_rate,
-            average=int(sgd.average), shuffle=sgd.shuffle, seed=seed, epoch=k,
+        options = core.SgdOptions(
+            l2=ridge, batch=sgd.batch_size, eta0=schedule.step * scale, decay=schedule.decay, power=schedule.power,
+            bias_rate=sgd.bias_rate, average=int(sgd.average), shuffle=sgd.shuffle, seed=seed, epoch=k,
         )  # fmt: skip
+        bias, mean_bias, steps, loss = core.sgd_epoch(problem, options, weights, mean, bias, mean_bias, steps)
         return (mean, np.array([mean_bias]), loss) if sgd.average else (weights, np.array([bias]), loss)
 
     return epoch
@@ -185,7 +185,7 @@ def _native_epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array,
 
 def _epochs(sgd: SGD, objective: Objective, schedule: Schedule, w: Array, b: Array, seed: int) -> Epoch:
     """The same in NumPy, for several outputs, momentum, penalties of any kind, and losses written in Python."""
-    o, X, t = objective, _rows(objective.design.source), 0
+    o, X, t = objective, rows_of(objective.design.source), 0
     before, mean = (w, b), (np.zeros_like(w), np.zeros_like(b))
 
     def epoch(k: int, scale: float) -> tuple[Array, Array, float]:

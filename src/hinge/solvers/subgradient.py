@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.optimize
 
+from hinge.problem.certificates.linear import convexity
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.loop import Run
@@ -48,7 +49,7 @@ class Subgradient(Solver):
         run = Run(objective, stop, self.rules, every=20)
         flat = run.flat
         x = flat.pack(w, b)
-        strength = _strength(objective) if self.step is None else 0.0
+        strength = convexity(objective) if self.step is None else 0.0
         best, mean = _Best(x, flat.value(x)), x.copy()
         averaged, total, k, first = None, 0.0, 0, 0.0
         status = run.over(0, x, best.value)
@@ -99,7 +100,7 @@ class Pegasos(Solver):
         run = Run(objective, stop)
         rng = np.random.default_rng(stop.random_state)
         penalty = o.penalty
-        strength = _strength(o)
+        strength = convexity(o)
         x = run.flat.pack(w, b)
         best = _Best(x, run.flat.value(x))
         radius = np.sqrt(2.0 * max(best.value, 0.0) / strength) if not np.any(w) else np.inf
@@ -183,9 +184,3 @@ class _Best:
     def offer(self, x: Array, value: float) -> None:
         if value < self.value:
             self.x, self.value = x.copy(), value
-
-
-def _strength(objective: Objective) -> float:
-    """λ of the part (λ/2)‖w‖² of the penalty; 0 if some weight has none."""
-    coordinates = objective.penalty.coordinates(objective.d)
-    return 0.0 if coordinates is None else float(np.min(coordinates.l2, initial=np.inf))

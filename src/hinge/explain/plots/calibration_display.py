@@ -18,7 +18,7 @@ class CalibrationDisplay:
     Parameters
     ----------
     prob_true, prob_pred : arrays
-        The curve, as from :func:`calibration_curve`.
+        The curve, as from :func:`hinge.metrics.calibration_curve`.
     y_prob : array
         The probabilities.
     estimator_name : str, optional

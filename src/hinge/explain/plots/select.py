@@ -68,7 +68,7 @@ def plot_labels(curves: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     curves : LabelCurves
-        From :func:`hinge.active_curves`.
+        From :func:`hinge.active.active_curves`.
     ax : matplotlib axes, optional
         Where to draw; new axes by default.
 

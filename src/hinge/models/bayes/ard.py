@@ -45,9 +45,7 @@ class ARDRegression(EvidenceRegressor):
     array([0])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "threshold_lambda": [at_least(0)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"threshold_lambda": [at_least(0)]}
 
     def __init__(
         self,

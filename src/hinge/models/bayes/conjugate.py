@@ -126,7 +126,7 @@ class BetaBernoulli(ConjugateModel):
     Examples
     --------
     >>> import hinge as hg
-    >>> coin = hg.BetaBernoulli(2, 2).update([1, 1, 0])
+    >>> coin = hg.conjugate.BetaBernoulli(2, 2).update([1, 1, 0])
     >>> float(coin.posterior.mean)  # (2 + 2) / (2 + 2 + 3)
     0.5714285714285714
     >>> float(coin.bayes_action(hg.ZeroOne()))  # the mode, (4 − 1) / (7 − 2)
@@ -169,7 +169,7 @@ class DirichletCategorical(ConjugateModel):
     Examples
     --------
     >>> import hinge as hg
-    >>> hg.DirichletCategorical([1, 1, 1]).update([0, 2, 2]).predictive.p
+    >>> hg.conjugate.DirichletCategorical([1, 1, 1]).update([0, 2, 2]).predictive.p
     array([0.33333333, 0.16666667, 0.5       ])
     """
 
@@ -218,7 +218,7 @@ class GammaPoisson(ConjugateModel):
     Examples
     --------
     >>> import hinge as hg
-    >>> float(hg.GammaPoisson(1, 1).update([3, 5]).predictive.mean)
+    >>> float(hg.conjugate.GammaPoisson(1, 1).update([3, 5]).predictive.mean)
     3.0
     """
 
@@ -259,7 +259,7 @@ class NormalNormal(ConjugateModel):
     Examples
     --------
     >>> import hinge as hg
-    >>> model = hg.NormalNormal(0.0, 1.0, noise=1.0).update([2.0])
+    >>> model = hg.conjugate.NormalNormal(0.0, 1.0, noise=1.0).update([2.0])
     >>> float(model.mean), float(model.variance)
     (1.0, 0.5)
     """
@@ -305,7 +305,7 @@ class NormalInverseGamma(ConjugateModel):
     Examples
     --------
     >>> import hinge as hg
-    >>> model = hg.NormalInverseGamma(0.0, 1.0, 1.0, 1.0).update([1.0, 3.0])
+    >>> model = hg.conjugate.NormalInverseGamma(0.0, 1.0, 1.0, 1.0).update([1.0, 3.0])
     >>> float(model.mean), float(model.count), float(model.predictive.df)
     (1.3333333333333333, 3.0, 4.0)
     """

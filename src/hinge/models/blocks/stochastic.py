@@ -16,11 +16,11 @@ from hinge.blocks.problem import BlockProblem, View
 from hinge.blocks.survey import survey
 from hinge.models.base import signs
 from hinge.models.blocks.linear import StandIn
-from hinge.models.linear.base import rows_of
 from hinge.models.linear.stochastic_base import CERTIFICATE_TOL, Stream
 from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.sums import Point, certificate_from_sums
 from hinge.solvers.base import Status
+from hinge.solvers.stochastic import rows_of
 
 
 def fit_stochastic(estimator: Any, passes: Passes) -> None:

@@ -57,10 +57,7 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
     array([1])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "solver": [one_of("svd", "eigen")],
-        "reg_param": [between(0, 1)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"solver": [one_of("svd", "eigen")], "reg_param": [between(0, 1)]}
 
     def __init__(
         self,

@@ -56,9 +56,7 @@ class NegativeBinomialRegressor(GeneralisedLinearModel):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "theta": [between(0, np.inf, "right"), None],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"theta": [between(0, np.inf, "right"), None]}
 
     def __init__(
         self,

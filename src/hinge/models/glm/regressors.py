@@ -150,10 +150,7 @@ class TweedieRegressor(GeneralisedLinearModel):
     array([2., 6.])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "power": [between(None, None, "neither")],
-        "link": [str, Link],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"power": [between(None, None, "neither")], "link": [str, Link]}
 
     def __init__(
         self,

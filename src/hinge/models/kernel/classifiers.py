@@ -42,9 +42,7 @@ Array = NDArray[np.float64]
 class _KernelClassifier(ClassifierMixin, CallbackSupportMixin, KernelEstimator):
     """Base class: tags, labels and scores; one function per class for several classes."""
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("max_iter", "random_state"),
-    }
+    _parameter_constraints: ClassVar[Constraints] = shared("max_iter", "random_state")
 
     def _tasks(self, codes: NDArray[np.int64]) -> list[Array]:
         """The −1/+1 labels of each function to fit."""
@@ -101,11 +99,7 @@ class KernelLogisticRegression(_KernelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("tol"),
-        "C": [above(0)],
-        "centres": [count(), None],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("tol"), "C": [above(0)], "centres": [count(), None]}
 
     def __init__(
         self,
@@ -199,9 +193,7 @@ class KernelPerceptron(_KernelClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("shuffle"),
-    }
+    _parameter_constraints: ClassVar[Constraints] = shared("shuffle")
 
     def __init__(
         self,

@@ -113,9 +113,7 @@ class SVC(SupportVectorClassifier):
     array([0, 1])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "C": [between(0, None, "right")],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"C": [between(0, None, "right")]}
 
     def __init__(
         self,
@@ -199,9 +197,7 @@ class SVR(RegressorMixin, SupportVectorMachine):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "epsilon": [at_least(0)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"epsilon": [at_least(0)]}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -69,13 +69,6 @@ def named_penalty(name: Any, alpha: Any, l1_ratio: Any) -> Penalty:
     if ratios[name] is None:
         raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
     return elastic_penalty(float(alpha), ratios[name])
-
-
-def rows_of(X: Any) -> Any:
-    """X stored by rows."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)
 
 
 def weights_of_rows(weights: list[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
@@ -381,28 +374,3 @@ class LinearClassifier(SparseWeights, ClassifierMixin, LinearModel):
 def worst(results: list[Result]) -> Certificate:
     """The certificate with the largest error, which bounds all of them."""
     return max((r.certificate for r in results), key=lambda c: c.error)
-
-
-def each_output(objective: Objective, run: Callable[[Objective], Result]) -> list[Result]:
-    """Solve several outputs without a shared penalty one by one."""
-    return [
-        run(replace(objective, y=np.ascontiguousarray(objective.y[:, j]), outputs=1)) for j in range(objective.outputs)
-    ]
-
-
-def solve_each_output(objective: Objective, run: Callable[[Objective], Result]) -> Result:
-    """Solve several outputs without a shared penalty one by one, and certify them together."""
-    return together(objective, each_output(objective, run))
-
-
-def together(objective: Objective, results: list[Result]) -> Result:
-    """One result, with one certificate, of outputs that were solved one by one."""
-    w, b = np.stack([r.w for r in results], axis=1), np.array([r.b[0] for r in results])
-    iterations = max(r.solution.iterations for r in results)
-    last = results[-1].certificate
-    certified = certificate(objective, w, b, tol=last.tol)
-    certified = with_run(
-        certified, solver=last.solver, iterations=iterations, seconds=sum(r.certificate.seconds for r in results),
-        status=worst(results).status,
-    )  # fmt: skip
-    return Result(Solution(w, b, Status.CONVERGED if certified.converged else Status.STALLED, iterations), certified)

@@ -92,9 +92,7 @@ class MaxMarginClassifier(MarginClassifier):
     (1.5, 0.5)
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "inseparable": [one_of("raise", "soft")],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"inseparable": [one_of("raise", "soft")]}
 
     def __init__(
         self,

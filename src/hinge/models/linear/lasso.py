@@ -9,8 +9,9 @@ import numpy as np
 
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import is_column
-from hinge.models.linear.base import LinearRegressor, each_output, elastic_penalty, together
+from hinge.models.linear.base import LinearRegressor, elastic_penalty
 from hinge.models.linear.certify import Certifiable
+from hinge.models.linear.outputs import each_output, together
 from hinge.problem.losses import Squared
 from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import GroupNorm, Penalty

@@ -11,9 +11,10 @@ from hinge._cached import cached_property
 from hinge._native import Design
 from hinge._parameters import Constraints, at_least, numbers, shared
 from hinge.models.base import check_predict, is_column
-from hinge.models.linear.base import LinearRegressor, solve_each_output
+from hinge.models.linear.base import LinearRegressor
 from hinge.models.linear.certify import Certifiable
 from hinge.models.linear.inference import Inference, infer
+from hinge.models.linear.outputs import solve_each_output
 from hinge.problem.losses import Squared
 from hinge.problem.numerics import weighted_sum
 from hinge.problem.objective import make_objective
@@ -66,9 +67,7 @@ class LinearRegression(Certifiable, LinearRegressor):
 
     ridge_form = True
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("positive"),
-    }
+    _parameter_constraints: ClassVar[Constraints] = shared("positive")
 
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 
@@ -222,10 +221,7 @@ class Ridge(Certifiable, LinearRegressor):
 
     ridge_form = True
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("positive"),
-        "alpha": [at_least(0), numbers(0)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("positive"), "alpha": [at_least(0), numbers(0)]}
 
     _constant_tags: ClassVar[dict[str, bool]] = {"target_tags.multi_output": True}
 

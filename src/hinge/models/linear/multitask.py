@@ -95,10 +95,7 @@ class MultiTaskElasticNet(SquaredWithPenalty):
 
     joint = columns_stay = True
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("l1_ratio", "selection"),
-        "alpha": [at_least(0)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("l1_ratio", "selection"), "alpha": [at_least(0)]}
 
     def __init__(
         self,

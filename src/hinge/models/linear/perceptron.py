@@ -10,8 +10,9 @@ from sklearn.model_selection import train_test_split
 
 from hinge._parameters import Constraints, above, at_least, one_of, shared
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.linear.base import LinearClassifier, dense, named_penalty, rows_of, seed_of, weights_of_rows
+from hinge.models.linear.base import LinearClassifier, dense, named_penalty, seed_of, weights_of_rows
 from hinge.models.linear.perceptron_run import Run, ShrinkingRun, Walk
+from hinge.solvers.stochastic import rows_of
 
 
 class Perceptron(LinearClassifier):

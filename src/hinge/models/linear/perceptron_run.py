@@ -80,10 +80,10 @@ class Run:
     def epoch(self) -> float:
         """Process the examples once; returns the weighted share of mistakes."""
         model, walk = self.model, self.walk
+        visits = core.Visits(shuffle=model.shuffle, seed=self.seed, epoch=len(walk.counts))
         walk.b, walk.late_b, walk.age, rows, times = core.perceptron_epoch(
             self.design.native, self.y, self.s, walk.w, walk.late, walk.b, walk.late_b, walk.age,
-            intercept=model.fit_intercept, rate=float(model.eta0), shuffle=model.shuffle, seed=self.seed,
-            epoch=len(walk.counts),
+            intercept=model.fit_intercept, rate=float(model.eta0), visits=visits,
         )  # fmt: skip
         walk.counts.append(len(rows))
         self.last = rows[-SUSPECTS:]
@@ -164,11 +164,13 @@ class ShrinkingRun(Run):
         averaged = model.average is True
         mean, mean_b = walk.weights(averaged)
         mean = mean.copy()
-        walk.b, mean_b, steps, loss = core.sgd_epoch(
-            native_problem(self.objective), walk.w, mean, walk.b, mean_b, int(walk.age), l2=self.l2, batch=1,
-            eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged), shuffle=bool(model.shuffle),
-            seed=self.seed, epoch=len(walk.counts), applied=walk.applied,
+        options = core.SgdOptions(
+            l2=self.l2, eta0=float(model.eta0), decay=0.0, power=0.0, bias_rate=1.0, average=int(averaged),
+            shuffle=bool(model.shuffle), seed=self.seed, epoch=len(walk.counts),
         )  # fmt: skip
+        walk.b, mean_b, steps, loss = core.sgd_epoch(
+            native_problem(self.objective), options, walk.w, mean, walk.b, mean_b, int(walk.age), walk.applied
+        )
         walk.age = float(steps)
         if averaged:
             walk.late, walk.late_b = walk.age * (walk.w - mean), walk.age * (walk.b - mean_b)

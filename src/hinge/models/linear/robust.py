@@ -132,10 +132,7 @@ class LeastAbsoluteDeviations(_RealLoss):
     1.0
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("l1_ratio"),
-        "alpha": [at_least(0)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("l1_ratio"), "alpha": [at_least(0)]}
 
     def __init__(
         self,

@@ -116,10 +116,7 @@ class SGDClassifier(StochasticModel, LinearClassifier):
 
     loss_functions = MARGIN_LOSSES
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("class_weight"),
-        "loss": [one_of(*MARGIN_LOSSES), Loss],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("class_weight"), "loss": [one_of(*MARGIN_LOSSES), Loss]}
 
     def __init__(
         self,
@@ -239,9 +236,7 @@ power_t, early_stopping, validation_fraction, n_iter_no_change, warm_start, aver
 
     loss_functions = REAL_LOSSES
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "loss": [one_of(*REAL_LOSSES), Loss],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"loss": [one_of(*REAL_LOSSES), Loss]}
 
     def __init__(
         self,

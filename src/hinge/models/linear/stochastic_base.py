@@ -14,7 +14,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from hinge._native import Design, core
 from hinge._parameters import Constraints, above, at_least, between, count, one_of, shared
-from hinge.models.linear.base import LinearModel, check_strength, named_penalty, rows_of, seed_of, weights_of_rows
+from hinge.models.linear.base import LinearModel, check_strength, named_penalty, seed_of, weights_of_rows
 from hinge.models.linear.certify import Certifiable
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.fast import quick_certificate
@@ -26,6 +26,7 @@ from hinge.problem.objective import Objective, make_objective
 from hinge.problem.penalties import Penalty
 from hinge.solvers.base import Status
 from hinge.solvers.native import native_problem
+from hinge.solvers.stochastic import rows_of
 
 PASSIVE = {"pa1": 1, "pa2": 2}
 RATES = ("optimal", "invscaling", "constant", "adaptive", *PASSIVE)
@@ -63,10 +64,10 @@ class Stream:
         arrays = (self.w, self.mean, self.applied)
         saved = [array.copy() for array in arrays]
         for _ in range(TRIES):
+            settings = core.SgdOptions(eta0=eta * self.scale, decay=decay, power=power, epoch=self.epochs, **options)
             b, mean_b, steps, loss = core.sgd_epoch(
-                problem, self.w, self.mean, self.b, self.mean_b, self.steps, eta0=eta * self.scale, decay=decay,
-                power=power, epoch=self.epochs, batch=1, applied=self.applied, **options,
-            )  # fmt: skip
+                problem, settings, self.w, self.mean, self.b, self.mean_b, self.steps, self.applied
+            )
             if np.isfinite(loss) and np.all(np.isfinite(self.w)) and np.abs(self.w).max(initial=0.0) < 1e100:
                 self.b, self.mean_b, self.steps = b, mean_b, steps
                 self.epochs += 1

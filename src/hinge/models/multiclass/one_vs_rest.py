@@ -52,10 +52,7 @@ class OneVsRestClassifier(Reduction):
     array(['b'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("n_jobs", "verbose"),
-        "estimator": [has("fit")],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("n_jobs", "verbose"), "estimator": [has("fit")]}
 
     def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
         self.estimator = estimator

@@ -11,8 +11,8 @@ from hinge._native import Design, core
 from hinge._parameters import Constraints, count, shared
 from hinge.models.base import check_fit, check_predict, code_labels, drop_absent, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, Report, iterations, with_callbacks
-from hinge.models.linear.base import rows_of
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
+from hinge.solvers.stochastic import rows_of
 
 
 def stacked(x: np.ndarray, y: int, classes: int) -> np.ndarray:
@@ -114,10 +114,10 @@ class MulticlassPerceptron(CallbackSupportMixin, HighestScore):
         d, k, design = X.shape[1], len(self.classes_), Design(rows_of(X))
         w, late, age, mistakes = np.zeros((d + 1, k)), np.zeros((d + 1, k)), 0.0, []
         for epoch in range(self.max_iter):
+            visits = core.Visits(shuffle=self.shuffle, seed=self.random_state, epoch=epoch)
             wrong, age = core.multiclass_perceptron_epoch(
-                design.native, codes, weights, w, late, age, intercept=self.fit_intercept, shuffle=self.shuffle,
-                seed=self.random_state, epoch=epoch,
-            )  # fmt: skip
+                design.native, codes, weights, w, late, age, self.fit_intercept, visits
+            )
             mistakes.append(wrong)
             if (report is not None and report(None)) or wrong == 0:
                 break

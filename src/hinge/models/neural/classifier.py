@@ -121,10 +121,7 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
     [0, 1, 1, 0]
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        **shared("class_weight"),
-        "loss": [has("value", "gradient"), None],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {**shared("class_weight"), "loss": [has("value", "gradient"), None]}
 
     def __init__(
         self,

@@ -59,9 +59,7 @@ n_outputs_, out_activation_
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "loss": [one_of(*REGRESSION_LOSSES), has("value", "gradient")],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"loss": [one_of(*REGRESSION_LOSSES), has("value", "gradient")]}
 
     def __init__(
         self,

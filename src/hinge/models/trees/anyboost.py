@@ -321,10 +321,7 @@ class ForwardStagewise(_Named):
     True
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "n_estimators": [count()],
-        "max_thresholds": [count()],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"n_estimators": [count()], "max_thresholds": [count()]}
 
     def __init__(
         self, loss: Any = None, *, n_estimators: int = 50, max_thresholds: int = 64, random_state: int = 0

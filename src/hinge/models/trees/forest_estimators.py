@@ -111,9 +111,7 @@ class ForestRegressor(RealTargets, RegressorMixin, BaseForest):
 
     _tree_classes = (DecisionTreeRegressor, ExtraTreeRegressor)
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "criterion": [one_of(*REGRESSION)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"criterion": [one_of(*REGRESSION)]}
 
     def _set_out_of_bag(self, mean: np.ndarray, y: np.ndarray, covered: np.ndarray, weight: Any) -> None:
         self.oob_prediction_ = self._numbers(mean)

@@ -340,9 +340,7 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
     array([ 1., 11.])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "criterion": [one_of(*REGRESSION)],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"criterion": [one_of(*REGRESSION)]}
 
     def __init__(
         self,

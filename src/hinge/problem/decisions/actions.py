@@ -70,15 +70,15 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
     --------
     >>> import hinge as hg
     >>> from hinge.problem.decisions import Gamma
-    >>> float(hg.bayes_action(Gamma(2.0, 1.0), hg.Squared()))
+    >>> float(hg.decisions.bayes_action(Gamma(2.0, 1.0), hg.Squared()))
     2.0
-    >>> round(float(hg.bayes_action(Gamma(2.0, 1.0), hg.Absolute())), 4)
+    >>> round(float(hg.decisions.bayes_action(Gamma(2.0, 1.0), hg.Absolute())), 4)
     1.6783
-    >>> round(float(hg.bayes_action(Gamma(2.0, 1.0), lambda a, y: (a - y) ** 2)), 4)
+    >>> round(float(hg.decisions.bayes_action(Gamma(2.0, 1.0), lambda a, y: (a - y) ** 2)), 4)
     2.0
     >>> from hinge.problem.decisions import Bernoulli
     >>> treat = [[10, 10], [0, 100]]  # the costs of treating and of waiting, for the healthy and for the ill
-    >>> hg.bayes_action(Bernoulli([0.05, 0.2]), treat)
+    >>> hg.decisions.bayes_action(Bernoulli([0.05, 0.2]), treat)
     array([1, 0])
     """
     if isinstance(loss, str):
@@ -138,7 +138,7 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     --------
     >>> import hinge as hg
     >>> from hinge.problem.decisions import Normal
-    >>> round(float(hg.posterior_risk(Normal(0.0, 2.0), hg.Squared(), 1.0)), 6)  # (2² + 1²)/2
+    >>> round(float(hg.decisions.posterior_risk(Normal(0.0, 2.0), hg.Squared(), 1.0)), 6)  # (2² + 1²)/2
     2.5
     """
     if is_table(loss):

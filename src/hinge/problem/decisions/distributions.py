@@ -92,7 +92,7 @@ class Distribution:
         raise NotImplementedError
 
     def bayes_action(self, loss: Any) -> Any:
-        """The action of least expected loss; see :func:`hinge.bayes_action`."""
+        """The action of least expected loss; see :func:`hinge.decisions.bayes_action`."""
         from hinge.problem.decisions.actions import bayes_action
 
         return bayes_action(self, loss)

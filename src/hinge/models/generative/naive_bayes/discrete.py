@@ -152,9 +152,7 @@ class ComplementNB(MultinomialNB):
     array([0])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "norm": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"norm": ["boolean"]}
 
     def __init__(
         self,
@@ -210,9 +208,7 @@ class BernoulliNB(CountingNB):
     array([[0.86, 0.14]])
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {
-        "binarize": [between(None, None, "neither"), None],
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"binarize": [between(None, None, "neither"), None]}
 
     def __init__(
         self,
