@@ -13,5 +13,5 @@ anybody; where there is no common objective, at stated settings with the test qu
 
 To add a family, write ``benchmarks/<family>.py`` with a list ``TASKS``. To add a library, write
 ``benchmarks/libraries/<distribution>.py`` with ``OFFERS`` (kind of problem → function giving its contenders). Nothing
-else has to be told about either.
+else needs a change.
 """

@@ -144,26 +144,26 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a child")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    if asked.child:
-        print(json.dumps(child(asked.child, asked.threads[0], asked.repeats)))
+    given = parser.parse_args(arguments)
+    if given.child:
+        print(json.dumps(child(given.child, given.threads[0], given.repeats)))
         return
     found: dict[str, dict[str, Any]] = {}
-    print(f"{'seconds to fit':30s}" + "".join(f"{t:>9d}" for t in asked.threads) + "   speed-up   extra MB")
+    print(f"{'seconds to fit':30s}" + "".join(f"{t:>9d}" for t in given.threads) + "   speed-up   extra MB")
     for row in ROWS:
-        if asked.only and not any(part in row for part in asked.only):
+        if given.only and not any(part in row for part in given.only):
             continue
-        cells = {t: run(row, t, asked.repeats, asked.limit) for t in asked.threads}
+        cells = {t: run(row, t, given.repeats, given.limit) for t in given.threads}
         found[row] = {str(t): cell for t, cell in cells.items()}
-        times = [cells[t].get("fit", float("nan")) for t in asked.threads]
+        times = [cells[t].get("fit", float("nan")) for t in given.threads]
         line = f"{row:30s}" + "".join(f"{s:9.3f}" for s in times) + f"   {times[0] / times[-1]:8.1f}"
         line += (
-            f"   {cells[asked.threads[0]].get('extra MB', 0):.0f} -> {cells[asked.threads[-1]].get('extra MB', 0):.0f}"
+            f"   {cells[given.threads[0]].get('extra MB', 0):.0f} -> {cells[given.threads[-1]].get('extra MB', 0):.0f}"
         )
         errors = {cell["error"] for cell in cells.values() if "error" in cell}
         print(line + ("   " + "; ".join(errors) if errors else ""), flush=True)
-        if asked.json:
-            asked.json.write_text(json.dumps(found, indent=1))
+        if given.json:
+            given.json.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

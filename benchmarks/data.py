@@ -1,7 +1,7 @@
 """The data of the tasks: synthetic problems of stated shape, and the real sets of ``../shared/data``.
 
 Everything is a function of its arguments and a fixed seed. Problems that a column-wise solver is meant for are stored
-column-major, the others row-major, as a user who knew would have them; sparse ones are CSR unless said.
+column-major, the others row-major, as a user who knew would have them; sparse ones are CSR by default.
 """
 
 from __future__ import annotations

@@ -87,10 +87,10 @@ def main() -> None:
         write(data, given.rows)
         print(f"{given.rows} rows, {data.stat().st_size / 1e9:.2f} GB", flush=True)
         hinge = str(Path(sys.executable).with_name("hinge"))
-        said, cost = measured(
+        printed, cost = measured(
             [hinge, "fit", str(data), "-t", "bought", "--time", str(given.time), "-o", str(out), "--json"]
         )
-        card = json.loads(said)
+        card = json.loads(printed)
         print(f"fit      {cost}; {card['chosen']}, log loss {card['score']:.4f} (best constant {card['trivial']:.4f})")
         _, cost = measured([hinge, "predict", str(out / "model.hinge"), str(data), "-o", str(Path(folder) / "p.csv")])
         print(f"predict  {cost}")

@@ -78,7 +78,7 @@ def peak_extra_memory(call: Callable[[], Any]) -> tuple[int, Any]:
 
 
 def repeats_for(seconds: float, repeats: int, long: float = 10.0, short: float = 0.1) -> int:
-    """How often to time something that took ``seconds``: once when long, more than asked when it is over in a blink."""
+    """How often to time something that took ``seconds``: once when long, more often than ``repeats`` when very short."""
     if seconds > long:
         return 1
     return max(repeats, 7) if seconds < short else repeats

@@ -49,7 +49,7 @@ def chain(count: int = 5_000, labels: int = 20, length: int = 20) -> Problem:
 
 def treebank(iterations: int = 200) -> Problem:
     """Part-of-speech tags of the English Web Treebank, with the features of ``TextFeatures``."""
-    extract = hg.TextFeatures()
+    extract = hg.structured.TextFeatures()
     train, test = (read_corpus(data.folder() / f"en_ewt-ud-{name}.conllu.gz") for name in ("train", "test"))
     X, X_test = ([extract(words) for words in corpus.words] for corpus in (train, test))
     return Problem("chain_crf", X, train.labels, {"l2": 1.0, "iterations": iterations}, X_test, test.labels)

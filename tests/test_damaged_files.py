@@ -27,7 +27,7 @@ MODELS = {
     "forest": lambda: hg.RandomForestRegressor(2, max_depth=2).fit(X, X[:, 0]),
     "boosting": lambda: hg.GradientBoostingClassifier(max_iter=2, min_samples_leaf=3).fit(X, Y),
     "network": lambda: hg.MLPClassifier(3, max_iter=2, random_state=0).fit(X, Y),
-    "sequence": lambda: hg.StructuredPerceptron(features=hg.TextFeatures()).fit([["a", "b"]], [["x", "y"]]),
+    "sequence": lambda: hg.StructuredPerceptron(features=hg.structured.TextFeatures()).fit([["a", "b"]], [["x", "y"]]),
     "table": lambda: make_pipeline(hg.TablePrep(), hg.LogisticRegression()).fit(TABLE, Y),
 }
 

@@ -8,7 +8,7 @@ import pytest
 import hinge as hg
 
 
-def test_heart():
+def test_heart_has_its_rows_and_ranges():
     heart = hg.load_dataset("heart")
     assert heart.X.shape == (296, len(heart.features))
     assert np.bincount(heart.y).tolist() == [160, 136]

@@ -1,4 +1,4 @@
-"""The examples in docstrings do what they say, and every parameter is described."""
+"""The examples in docstrings give the results shown, and every parameter is described."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_a_weight_is_a_repetition(estimator):
 
 
 def _weights_scale_steps(estimator, X, y, weight, weighted):
-    """Zero is absent and one is nothing said, bit for bit; counts lead to about as good a fit as copies."""
+    """Zero is absent and one is no weight, bit for bit; counts lead to about as good a fit as copies."""
     there = weight > 0
     assert_same(outputs(weighted, X), outputs(fitted(estimator, X[there], y[there], sample_weight=weight[there]), X))
     assert_same(outputs(fitted(estimator, X, y, sample_weight=np.ones(len(y))), X), outputs(fitted(estimator, X, y), X))
@@ -171,9 +171,9 @@ def test_fitting_twice_is_the_same(estimator):
 def test_pickle_and_copy(estimator):
     X, y = make_data(estimator)
     model = fitted(estimator, X, y)
-    said = outputs(model, X)
-    assert_same(outputs(pickle.loads(pickle.dumps(model)), X), said)
-    assert_same(outputs(copy.deepcopy(model), X), said)
+    before = outputs(model, X)
+    assert_same(outputs(pickle.loads(pickle.dumps(model)), X), before)
+    assert_same(outputs(copy.deepcopy(model), X), before)
     assert not [key for key in vars(clone(model)) if key.endswith("_")]
 
 
@@ -255,13 +255,13 @@ def test_labels_of_any_kind(estimator):
 @every
 def test_read_only_and_memory_mapped_inputs(estimator, tmp_path):
     X, y = make_data(estimator)
-    said = outputs(fitted(estimator, X, y), X)
+    before = outputs(fitted(estimator, X, y), X)
     X.setflags(write=False)
     y.setflags(write=False)
-    assert_same(outputs(fitted(estimator, X, y), X), said)
+    assert_same(outputs(fitted(estimator, X, y), X), before)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert_same(outputs(fitted(estimator, mapped, y), mapped), said)
+    assert_same(outputs(fitted(estimator, mapped, y), mapped), before)
 
 
 def _fit_or_clear_error(estimator, X, y):
@@ -271,12 +271,12 @@ def _fit_or_clear_error(estimator, X, y):
         if np.abs(X).max() > 1e150:
             warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the overflow that is then refused
         try:
-            said = outputs(fitted(estimator, X, y), X)
+            found = outputs(fitted(estimator, X, y), X)
         except ValueError as error:
             if len(str(error)) < 15:
                 raise
             return
-    for method, value in said.items():
+    for method, value in found.items():
         assert value.dtype.kind != "f" or np.all(np.isfinite(value)), method
 
 
@@ -387,7 +387,7 @@ def test_progress_bar(estimator, capsys):
 
 
 @pytest.mark.parametrize("estimator", [e for e in TABLES if "max_iter" in e.get_params(deep=False)], ids=name)
-def test_what_iterates_takes_callbacks(estimator):
+def test_iterative_estimators_take_callbacks(estimator):
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
     assert hasattr(estimator, "set_callbacks")
 

@@ -54,7 +54,7 @@ def test_another_module_of_that_name_is_noticed(tmp_path, kind):
     assert (str(tmp_path) in answer.stderr) == (kind != "none")
 
 
-def test_this_module_is_the_right_one():
+def test_the_imported_hinge_is_recognised():
     assert hinge_learn.check() is None
 
 
@@ -130,7 +130,7 @@ def test_the_progress_setting_is_the_default_of_tune(capsys):
 
 
 @pytest.mark.parametrize(("name", "value"), [("progress", "yes"), ("display", "latex")])
-def test_settings_refuse_what_they_do_not_know(name, value):
+def test_unknown_settings_are_refused(name, value):
     before = hg.get_config()
     with pytest.raises(ValueError, match=name):
         hg.set_config(**{name: value})

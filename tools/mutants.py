@@ -255,7 +255,7 @@ def patch(file: str, text: str, mutant: str) -> None:
     module = importlib.import_module("hinge." + file[:-3].replace("/", ".").removesuffix(".__init__"))
     path = str(module.__file__)
     new, old = codes(mutant, path), codes(text, path)
-    places = Counter(map(_place, old.values()))  # two lambdas of one line cannot be told apart, and are not changed
+    places = Counter(map(_place, old.values()))  # two lambdas of one line have one key, and are not changed
     keys = {_place(code): key for key, code in old.items() if places[_place(code)] == 1}
     for item in gc.get_objects():
         if isinstance(item, types.FunctionType) and item.__code__.co_filename == path:

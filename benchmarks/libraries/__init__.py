@@ -71,8 +71,8 @@ def versions(only: Sequence[str] = ()) -> dict[str, str]:
 
 
 def set_threads(count: int, only: Sequence[str] = ()) -> None:
-    """Tell the libraries that have their own way of being told."""
+    """Set the number of threads of the libraries that have a function for it."""
     for _, adapter in load(only):
-        tell = getattr(adapter, "set_threads", None)
-        if tell is not None:
-            tell(count)
+        setter = getattr(adapter, "set_threads", None)
+        if setter is not None:
+            setter(count)

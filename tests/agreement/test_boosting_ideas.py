@@ -1,4 +1,4 @@
-"""What the test suites of LightGBM's and XGBoost's estimators ask of boosting, asked of ours."""
+"""What the test suites of LightGBM's and XGBoost's estimators require of boosting, required of hinge's."""
 
 import copy
 import pickle

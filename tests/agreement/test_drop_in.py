@@ -54,7 +54,7 @@ def test_ridge_on_classes(table, classes, options):
     y = np.array(["low", "mid", "high"])[np.digitize(Y[:, 0], [-0.5, 0.7][: classes - 1])]
     ours, theirs = hg.RidgeClassifierCV(**options).fit(X, y), linear_model.RidgeClassifierCV(**options).fit(X, y)
     if "scoring" in options or "class_weight" in options:
-        # scikit-learn 1.9 says 1.0 for the accuracy of two classes, and does not weight the left-out errors.
+        # scikit-learn 1.9 returns 1.0 for the accuracy of two classes, and does not weight the left-out errors.
         scores = {alpha: left_out_score(X, y, alpha, **options) for alpha in (0.1, 1.0, 10.0)}
         assert ours.best_score_ == pytest.approx(scores[ours.alpha_])
         assert scores[ours.alpha_] == pytest.approx(max(scores.values()))
@@ -141,10 +141,10 @@ def test_adaboost_of_numbers_is_druckers(table, loss):
         assert voice == pytest.approx(0.7 * np.log(1 / beta))
         w = w * beta ** (0.7 * (1 - losses))
         w /= w.sum()
-    said = np.array([m.predict(X) for m in model])
+    predictions = np.array([m.predict(X) for m in model])
     for i in range(20):
-        below = model.estimator_weights_[said[:, i] <= model.predict(X)[i]].sum()
-        under = model.estimator_weights_[said[:, i] < model.predict(X)[i]].sum()
+        below = model.estimator_weights_[predictions[:, i] <= model.predict(X)[i]].sum()
+        under = model.estimator_weights_[predictions[:, i] < model.predict(X)[i]].sum()
         assert below >= 0.5 * model.estimator_weights_.sum() > under
     np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
     theirs = ensemble.AdaBoostRegressor(n_estimators=50, loss=loss, random_state=0).fit(X, y)
@@ -155,7 +155,7 @@ def test_adaboost_of_numbers_is_druckers(table, loss):
 
 @pytest.mark.mission("R2")
 def test_modified_huber_estimates_probabilities(rng):
-    """Of all scores 2p − 1 is the best where a label has probability p, and so the score tells p."""
+    """Of all scores 2p − 1 is the best where a label has probability p, and so the score determines p."""
     for p in (0.1, 0.4, 0.8):
         grid = np.linspace(-2, 2, 4001)
         one = np.ones_like(grid)

@@ -177,7 +177,7 @@ class Recording(ClassifierMixin, BaseEstimator):
         return np.full(X.shape[0], self.best_)
 
 
-def test_learners_without_weights_see_rows_drawn_by_them(rng):
+def test_learners_without_weights_get_rows_drawn_by_them(rng):
     X, _ = table(rng)
     y = rng.gamma(1.0, size=len(X))
     model = hg.AdaBoostRegressor(Unweighted(), n_estimators=8, random_state=0).fit(X, y)

@@ -121,7 +121,7 @@ TEXTS = ["the red car", "a Blue car", "the blue sky"]
 
 
 @pytest.mark.parametrize("name", ["CountVectorizer", "TfidfVectorizer"])
-def test_terms_come_back(name):
+def test_inverse_transform_gives_the_terms(name):
     ours, theirs = getattr(hg, name)(), getattr(text, name)()
     Z = ours.fit_transform(TEXTS)
     for a, b in zip(ours.inverse_transform(Z), theirs.fit(TEXTS).inverse_transform(theirs.transform(TEXTS))):

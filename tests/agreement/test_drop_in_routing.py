@@ -70,7 +70,7 @@ def test_groups_reach_the_splitter(cls, table):
 
 @pytest.mark.parametrize("cls", SCORED)
 @pytest.mark.parametrize("requested", [True, False])
-def test_weights_reach_the_scorer_if_it_wants_them(cls, table, rng, requested):
+def test_weights_reach_the_scorer_if_it_requests_them(cls, table, rng, requested):
     X, y, _ = table
     seen = []
 

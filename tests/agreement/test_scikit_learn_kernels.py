@@ -106,7 +106,7 @@ def test_classification_agrees(name, optimizer, rng):
         assert b.log_marginal_likelihood_value_ > a.log_marginal_likelihood_value_ - 0.02
 
 
-def test_the_classifier_fits_its_kernel_unless_it_is_told_not_to(rng):
+def test_the_classifier_fits_its_kernel_unless_its_optimizer_is_none(rng):
     X, y, _ = example(rng)
     kernel = 1.0 * hg.kernels.RBF(1.0)
     fitted = hg.GaussianProcessClassifier(kernel).fit(X, y > 0)

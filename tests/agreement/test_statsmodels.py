@@ -1,4 +1,4 @@
-"""What theory says about a fit, against statsmodels: least squares to 1e-8, information criteria of GLMs."""
+"""The theory of a fit, against statsmodels: least squares to 1e-8, information criteria of GLMs."""
 
 from __future__ import annotations
 

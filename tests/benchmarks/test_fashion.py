@@ -31,7 +31,7 @@ def test_the_table_has_the_published_figures_in_the_papers_order():
     assert len(lines) == 4
 
 
-def test_a_run_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
+def test_a_run_is_resumed_where_the_last_one_ended(tmp_path, monkeypatch):
     """Fits in the file are not repeated; those that a budget left out are done by the next run."""
     tried = []
 

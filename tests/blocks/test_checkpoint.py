@@ -62,7 +62,7 @@ class Interrupted(Exception):
 
 @EACH
 @pytest.mark.parametrize("after", [1, 2, 4, 9])
-def test_a_fit_goes_on_where_it_ended(model, target, after, path, tmp_path, monkeypatch):
+def test_a_fit_is_resumed_where_it_ended(model, target, after, path, tmp_path, monkeypatch):
     """Stopped after some totals were written; the second run does not compute those again."""
     from hinge.blocks.checkpoint import Checkpoint
 

@@ -27,7 +27,7 @@ def problem_of(loss, penalty, rng, n=120):
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_no_weights_and_no_step_break_the_bound(loss, penalty, rng):
-    """D ≤ min P, whatever the point: that is all a certificate says."""
+    """D ≤ min P, whatever the point: that is all a certificate states."""
     _, _, _, objective = problem_of(loss, penalty, rng)
     assert has_dual(objective)
     optimum = hg.solve(objective, tol=1e-9, warn=False)

@@ -265,7 +265,7 @@ def test_missing_targets_are_refused(case, rng):
         clone(case.model).fit(hg.scan(X, target=y, block_rows=BLOCK))
 
 
-def test_a_source_comes_alone(rng):
+def test_a_source_with_targets_takes_no_other_y(rng):
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     source = hg.scan(X, target=y)
     with pytest.raises(TypeError, match="carries its own targets"):

@@ -59,7 +59,7 @@ def added_by_reading(folder, memory):
 @pytest.mark.parametrize(
     "rows", [300_000, pytest.param(2_000_000, marks=pytest.mark.slow)], ids=["50 MB", "320 MB"]
 )  # fmt: skip
-def test_a_row_group_is_never_decoded_as_a_whole(rows, tmp_path):
+def test_a_row_group_is_decoded_in_pieces(rows, tmp_path):
     write_group(tmp_path / "small.parquet", 5000)
     write_group(tmp_path / "large.parquet", rows, use_dictionary=False)
     read, added = added_by_reading(tmp_path, "8MB")

@@ -168,7 +168,7 @@ def test_targets_are_read_without_the_features(kind, table, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in (function, function_of_frames, lazy)])
-def test_parts_survive_a_journey_to_another_process(kind, table, tmp_path):
+def test_parts_can_be_sent_to_another_process(kind, table, tmp_path):
     if "dask" in kind.__name__:
         pytest.skip("Dask sends its own graphs")
     source = kind(table, tmp_path)
@@ -178,7 +178,7 @@ def test_parts_survive_a_journey_to_another_process(kind, table, tmp_path):
         assert [b.rows for b in one] == [b.rows for b in two]
 
 
-def test_blocks_have_the_rows_that_were_asked_for(table, tmp_path):
+def test_blocks_have_the_requested_rows(table, tmp_path):
     source = parquet_folder(table, tmp_path)
     for part in source.parts:
         rows = [b.rows for b in part.blocks(source.roles, CUT)]

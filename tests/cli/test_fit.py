@@ -23,7 +23,7 @@ from kit.command import dirty, table
 QUICK = ("--time", "600", "--models", "linear,tree")
 
 
-def test_a_dirty_file_gives_a_model_and_honest_remarks(hinge, tmp_path):
+def test_a_dirty_file_gives_a_model_and_remarks_on_it(hinge, tmp_path):
     data = dirty(tmp_path / "dirty.csv")
     code, out, err = hinge("fit", data, "--target", "target", "--out", tmp_path / "out", *QUICK)
     assert code == 0, err
@@ -43,8 +43,8 @@ def test_a_dirty_file_gives_a_model_and_honest_remarks(hinge, tmp_path):
 
 def test_the_clock_starts_with_the_command(fit, tmp_path):
     began = time.perf_counter()
-    said = fit(table(tmp_path / "data.csv"), "--target", "y", *QUICK, "--out", tmp_path / "out")
-    assert 0 < said["seconds"] < time.perf_counter() - began
+    printed = fit(table(tmp_path / "data.csv"), "--target", "y", *QUICK, "--out", tmp_path / "out")
+    assert 0 < printed["seconds"] < time.perf_counter() - began
 
 
 @pytest.mark.parametrize("rows", [None, 300])
@@ -65,8 +65,8 @@ def test_a_row_is_explained_by_its_number_in_the_file(hinge, tmp_path):
     data.write_text("\n".join(lines) + "\n")
     assert hinge("fit", data, "-t", "y", "-o", tmp_path / "out", *QUICK)[0] == 0
     model = tmp_path / "out" / "model.hinge"
-    said = json.loads(hinge("explain", model, data, "--row", "41", "--json")[1])
-    assert {c["column"]: c["value"] for c in said["contributions"]}["c"] == lines[41].split(",")[2]
+    printed = json.loads(hinge("explain", model, data, "--row", "41", "--json")[1])
+    assert {c["column"]: c["value"] for c in printed["contributions"]}["c"] == lines[41].split(",")[2]
     code, _, err = hinge("explain", model, data, "--row", "40")
     assert code == 2
     assert "not there" in err
@@ -84,7 +84,7 @@ def test_doubtful_targets_are_named_by_their_row_in_the_file(fit, tmp_path):
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "real", "count"])
-def test_every_task_beats_the_constant_and_says_so(fit, tmp_path, task):
+def test_every_task_beats_the_constant_and_writes_the_scored_predictions(fit, tmp_path, task):
     card = fit(table(tmp_path / "t.csv", n=1200, task=task), "-t", "y", "-o", tmp_path / "out", *QUICK)
     assert card["task"] == task
     assert card["explained"] > 0.2
@@ -191,7 +191,7 @@ def test_mistakes_are_answered_in_one_line(hinge, tmp_path, args, code, message)
     assert "Traceback" not in out + err
 
 
-def test_a_folder_that_cannot_be_written_in_the_end_is_said(hinge, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_in_the_end_is_reported(hinge, tmp_path, monkeypatch):
     monkeypatch.setattr("hinge.cli.app.check_place", lambda out, folder=False: None)  # it could be, in the beginning
     data = table(tmp_path / "t.csv")
     blocked = tmp_path / "file"
@@ -214,7 +214,7 @@ def test_version_help_and_completion(hinge):
     assert "Traceback" not in err
 
 
-def test_without_its_packages_the_command_says_what_to_install(hinge, monkeypatch):
+def test_without_its_packages_the_command_names_what_to_install(hinge, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "hinge.cli.app", None)
@@ -271,7 +271,7 @@ def test_boosting_keeps_to_the_time_by_its_rounds():
     whole = fitting(6000, fit_seconds=1.0, rounds=100)
     quick = whole.fit(np.arange(6000), seconds=5.0)  # a tenth took 1 s for 120 rounds, so 5 s are for 60 rounds of all
     assert quick.named_steps["model"].n_iter_ <= 60
-    assert whole.cut is None or whole.cut == (60, 110)  # said only if early stopping had gone on
+    assert whole.cut is None or whole.cut == (60, 110)  # reported only if early stopping had gone on
     assert whole.rounds is not None  # what early stopping found on many rows …
     again = whole.fit(np.arange(6000))
     assert again.named_steps["model"].n_iter_ == whole.rounds  # … is what the last fit uses, with no row set aside
@@ -311,7 +311,7 @@ def test_where_rows_are_few_every_family_has_its_turn_early(rows, monkeypatch):
     assert (linear[-1] < order.index("forest")) == (rows == 500)
 
 
-def test_time_is_kept_for_what_comes_after_the_search():
+def test_time_is_reserved_for_the_steps_after_the_search():
     slow = Trial(FAMILIES[3], FAMILIES[3].settings[0], "done", np.ones(3), train_rows=1000, fit_seconds=1.0)
     assert after_search(None, 1000, 1200, 60.0) == pytest.approx(0.12 * 60)  # nothing is known: the least for a report
     assert after_search(slow, 1000, 1200, 60.0) == pytest.approx(1.0 + 1.2 + REPORT_SECONDS + REPORT_FITS * 1.0)

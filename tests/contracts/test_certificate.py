@@ -74,7 +74,7 @@ def test_gap_bounds_the_suboptimality_at_any_weights(loss):
 
 @pytest.mark.mission("O8")
 @pytest.mark.parametrize("loss", zoo.LOSSES, ids=zoo.name)
-def test_wrong_offers_cannot_shrink_the_gap(loss):
+def test_wrong_dual_points_cannot_shrink_the_gap(loss):
     """Slopes that are wild, unbalanced or outside the domain are made feasible or ignored."""
     for k, penalty in enumerate(DUAL):
         o = problem(loss, penalty, seed=k)
@@ -161,7 +161,7 @@ def test_the_ray_bound_is_the_best_of_its_ray():
 @pytest.mark.parametrize("offset", [True, False])
 @pytest.mark.parametrize("penalty", [hg.L2(0.3), hg.L1(0.05), hg.Elastic(0.1, 0.5), hg.NoPenalty()], ids=repr)
 def test_the_gap_from_moments_is_the_gap_from_examples(penalty, offset, intercept):
-    """At the optimum and near it; where the moments do not tell enough, the examples are asked."""
+    """At the optimum and near it; where the moments are not accurate enough, the examples are used."""
     o = problem(hg.Squared(), penalty, offset=offset, intercept=intercept)
     w, b = (best := solve(o, tol=1e-12, warn=False)).w, best.b
     for step in (0.0, 1e-7, 1e-4):

@@ -65,7 +65,7 @@ def test_every_part(source, intercept, targets, wide, rng):
 @pytest.mark.parametrize("targets", [1, 2])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("strength", ["one", "several"])
-def test_every_way_to_the_answer(source, intercept, targets, wide, strength, rng):
+def test_every_linear_solver_gives_the_closed_form(source, intercept, targets, wide, strength, rng):
     """Normal equations, the dual system, singular values and iterations solve the same problem."""
     problem, Z, Y, c, *_ = case(source, intercept, targets, wide, rng)
     d = Z.shape[1]

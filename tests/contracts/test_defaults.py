@@ -1,4 +1,4 @@
-"""A default is part of the API: none changes unless somebody means it.
+"""A default is part of the API: none changes by accident.
 
 `python tests/contracts/test_defaults.py` writes defaults.json again, for new names and for changes that are meant.
 """

@@ -44,7 +44,7 @@ def test_gram_and_moments(n, d, storage):
 
 
 @pytest.mark.parametrize("d", [3, 8, 16])
-def test_rows_that_lie_in_memory_in_odd_ways(d):
+def test_rows_in_any_memory_layout(d):
     """One row for all, rows backwards, rows that overlap: what views of NumPy may be."""
     rng = np.random.default_rng(d)
     X, h = rng.normal(size=(40, d)), rng.uniform(size=40)

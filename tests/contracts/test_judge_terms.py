@@ -65,7 +65,7 @@ def test_the_conclusion_from_an_objective_and_a_bound():
     assert conclusion(2.0, 1.0, penalty=hg.L1(1.0)).weight_error == np.inf
     assert conclusion(2.0, 1.0, penalty=hg.L1Ball(1.0)).weight_error == np.inf
     assert conclusion(2.0, 1.0, penalty=hg.L2(2.0, weights=np.array([0.5, 1.0]))).weight_error == np.sqrt(2.0)
-    # A bound that says less than nothing, or none at all: the residual is reported, and no distance of the weights.
+    # A bound below zero, or none at all: the residual is reported, and no distance of the weights.
     for best in (-np.inf, 0.0, -1.0):
         wide = conclusion(1.0, best)
         assert (wide.kind, wide.residual, wide.weight_error) == ("stationarity", 0.25, np.inf)
@@ -409,7 +409,7 @@ def test_offers_of_several_outputs_and_offers_that_are_no_numbers(rng):
     assert plain.dual <= one.value(*one.zero())
 
 
-def test_a_good_offer_is_kept(rng):
+def test_a_good_dual_point_is_kept(rng):
     """Where no candidate is better; a ball is no sum over weights, so that there is no Newton step."""
     X, weight, _ = data(rng, 30)
     o = hg.make_objective(X, np.resize([1.0, -1.0], 30) * 1.0, hg.Hinge(), hg.L1Ball(0.7), sample_weight=weight)

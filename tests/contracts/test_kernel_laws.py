@@ -69,7 +69,7 @@ def test_sums_products_and_multiples(kernel, points):
 
 
 @every_kernel
-def test_parameters_come_back_from_their_logarithms(kernel, points):
+def test_parameters_are_recovered_from_their_logarithms(kernel, points):
     kernel = kernel.resolve(points)
     same = kernel.with_theta(kernel.theta)
     assert same.tunable == kernel.tunable

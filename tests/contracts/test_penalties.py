@@ -125,7 +125,7 @@ def test_convex_along_chords(penalty, rng):
 
 
 @pytest.mark.mission("R5")
-def test_nonconvex_penalties_say_so(rng):
+def test_nonconvex_penalties_declare_it(rng):
     for penalty in (hg.Lq(0.3, 0.5), hg.L0(0.2)):
         assert not penalty.convex
         assert not penalty.has_conjugate

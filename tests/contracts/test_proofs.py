@@ -92,7 +92,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.mission("O8")
 @pytest.mark.parametrize("first", range(0, COUNT, PER_TEST))
-def test_no_claim_exceeds_the_truth(first):
+def test_no_bound_exceeds_the_optimum(first):
     warnings.simplefilter("ignore")  # numbers overflow here and there, on purpose
     for seed in range(first, min(first + PER_TEST, COUNT)):
         check(seed)

@@ -109,7 +109,7 @@ def test_warm_start_from_the_answer_stops_at_once(name):
 
 
 @pytest.mark.parametrize("name", ITERATIVE)
-def test_a_budget_of_one_iteration_is_said(name):
+def test_a_budget_of_one_iteration_is_reported(name):
     objective = suited(name, strength=0.01)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         result = solve(objective, solver=name, tol=1e-14, max_iter=1)

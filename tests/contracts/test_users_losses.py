@@ -92,7 +92,7 @@ def test_a_wrong_gradient_is_an_error_that_names_it(loss, factor, rng):
     assert f"{factor:.3g} times" in str(caught.value) or not loss.smooth
 
 
-def test_a_gradient_that_is_wrong_in_one_place_only_is_found():
+def test_a_gradient_with_one_wrong_entry_is_found():
     class Tail(Inherits):
         def gradient(self, y, s):
             return np.where(s - y > 5, 5.0, s - y)

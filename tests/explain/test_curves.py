@@ -77,7 +77,7 @@ class TestLearningCurve:
             hg.fit_power_law([1, 2], [[1.0], [2.0]])
 
     @pytest.mark.parametrize("floor", [0.3, 0.5, 0.8])
-    def test_a_limit_on_its_floor_has_an_honest_error(self, rng, floor):
+    def test_a_limit_on_its_floor_has_a_standard_error(self, rng, floor):
         """The floor is above the truth, 0.2: every copy sits on it, and the error still reaches the truth."""
         n = np.array([20, 40, 80, 160, 320])
         risks = (0.2 + 20.0 / n)[:, None] + 0.01 * rng.normal(size=(5, 8))

@@ -165,25 +165,25 @@ class TestCalibration:
         predicted = np.array([np.average(p[b], weights=w[b]) for b in bins])
         share = np.array([w[b].sum() for b in bins]) / w.sum()
         given = {"n_bins": 5, "strategy": strategy, "sample_weight": w if weighted else None}
-        found = hg.calibration_curve(y, p, **given)
+        found = hg.metrics.calibration_curve(y, p, **given)
         np.testing.assert_allclose(found[0], true)
         np.testing.assert_allclose(found[1], predicted)
-        assert hg.expected_calibration_error(y, p, **given) == pytest.approx(share @ np.abs(true - predicted))
+        assert hg.metrics.expected_calibration_error(y, p, **given) == pytest.approx(share @ np.abs(true - predicted))
 
     def test_brier_score(self, rng):
         P, y, w = rng.dirichlet([1.0, 2.0, 0.5], 40), rng.integers(0, 3, 40), rng.random(40)
         per_row = ((P - np.eye(3)[y]) ** 2).sum(axis=1)
-        assert hg.brier_score(y, P, sample_weight=w) == pytest.approx(np.average(per_row, weights=w))
+        assert hg.metrics.brier_score(y, P, sample_weight=w) == pytest.approx(np.average(per_row, weights=w))
         two = y == 1
-        assert hg.brier_score(two, P[:, 1], sample_weight=w) == pytest.approx(
+        assert hg.metrics.brier_score(two, P[:, 1], sample_weight=w) == pytest.approx(
             np.average((P[:, 1] - two) ** 2, weights=w)
         )
-        assert hg.brier_score(two, P[:, 1], pos_label=False) == pytest.approx(np.mean((P[:, 1] - 1 + two) ** 2))
+        assert hg.metrics.brier_score(two, P[:, 1], pos_label=False) == pytest.approx(np.mean((P[:, 1] - 1 + two) ** 2))
 
     def test_report_is_the_bootstrap(self, rng):
         p, level = rng.random(50), 0.8
         y = (rng.random(50) < p).astype(int)
-        found = hg.calibration_report(y, p, n_bins=4, n_bootstrap=30, level=level, random_state=3)
+        found = hg.metrics.calibration_report(y, p, n_bins=4, n_bootstrap=30, level=level, random_state=3)
         draw, errors, briers, curves = np.random.default_rng(3), [], [], []
         place = np.minimum((p * 4).astype(int), 3)
         for _ in range(30):
@@ -197,7 +197,7 @@ class TestCalibration:
         np.testing.assert_allclose(found.prob_true_band, np.nanquantile(curves, [0.1, 0.9], axis=0))
         np.testing.assert_allclose(found.share, np.bincount(place, minlength=4) / 50)
         assert found.brier == pytest.approx(np.mean((p - y) ** 2))
-        assert found.ece == pytest.approx(hg.expected_calibration_error(y, p, n_bins=4))
+        assert found.ece == pytest.approx(hg.metrics.expected_calibration_error(y, p, n_bins=4))
 
     @pytest.mark.parametrize("k", [2, 3])
     def test_spiegelhalters_test(self, k, rng):

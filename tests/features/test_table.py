@@ -53,9 +53,13 @@ def test_kinds_are_inferred_and_overridable():
     frame = pd.DataFrame(dirty())
     prep = hg.TablePrep().fit(frame)
     assert prep.kinds_ == KINDS
-    said = hg.TablePrep(kinds={"zip": "number", "note": "drop", "age": "category"}).fit(frame)
-    assert {k: said.kinds_[k] for k in ("zip", "note", "age")} == {"zip": "number", "note": "drop", "age": "category"}
-    assert said.columns_["note"] == []
+    prepared = hg.TablePrep(kinds={"zip": "number", "note": "drop", "age": "category"}).fit(frame)
+    assert {k: prepared.kinds_[k] for k in ("zip", "note", "age")} == {
+        "zip": "number",
+        "note": "drop",
+        "age": "category",
+    }
+    assert prepared.columns_["note"] == []
     with pytest.raises(ValueError, match=r"kinds names 'ages', which X does not have. 'ages' may be 'age' now"):
         hg.TablePrep(kinds={"ages": "number"}).fit(frame)
     with pytest.raises(ValueError, match=r"kinds\['age'\] must be one of 'number'"):
@@ -126,7 +130,7 @@ def test_every_output_knows_its_column():
 
 
 @pytest.mark.mission("F4")
-def test_what_training_did_not_see():
+def test_values_that_are_new_after_training():
     train = pl.DataFrame({"c": ["a", "b"] * 10, "x": np.arange(20) / 3.0, "r": ["p"] * 9 + ["q"] * 9 + ["s", "u"]})
     prep = hg.TablePrep(max_categories=2, scale=False).fit(train)
     assert list(prep.get_feature_names_out()) == ["c=a", "c=b", "x", "r=p", "r=q", "r=(other)"]
@@ -199,7 +203,7 @@ def test_kinds(values, kind):
     assert hg.TablePrep().fit(table).kinds_["x0"] == kind
 
 
-def test_sparse_where_it_pays():
+def test_output_is_sparse_where_most_entries_are_zero():
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"a": rng.choice([f"level {k}" for k in range(300)], 3000), "x": rng.normal(size=3000)})
     prep = hg.TablePrep(max_categories=200).fit(table)

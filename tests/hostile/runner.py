@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 CLEAR = (ValueError, TypeError, MemoryError, KeyboardInterrupt, OSError, NotImplementedError)
-# Messages that nobody who passed a wrong argument can act on, whatever their type.
+# Messages that no caller with a wrong argument can act on, whatever their type.
 MUTTERING = ("std::", "incompatible function arguments", "bad allocation", "vector::", "Unable to cast")
 PATIENCE = 8  # other processes may take the processor
 ADDRESS_SPACE = 12 << 30  # bytes a child may map: a case that eats memory must not take the machine with it

@@ -180,7 +180,7 @@ FUNCTIONS: dict[str, Callable[[Any, np.ndarray], Any]] = {
     "tune": lambda X, y: hg.tune(hg.Ridge(), X, y, grid=3, cv=3).scores,
     "measure_drift": lambda X, y: hg.measure_drift(X, X).auc,
     "permutation_importance": lambda X, y: hg.permutation_importance(model("Ridge"), X, y).importances_mean,
-    "query": lambda X, y: hg.query(model("LogisticRegression"), X),
+    "query": lambda X, y: hg.active.query(model("LogisticRegression"), X),
     "empirical_risk": lambda X, y: hg.empirical_risk(model("Ridge"), X, y, hg.Squared()),
     "diagnose": lambda X, y: hg.diagnose(hg.Ridge(), X, y, cv=3, repeats=2) and None,
     "ridge_moments": lambda X, y: hg.ridge_moments(X, np.ones(6)).bias,

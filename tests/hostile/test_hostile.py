@@ -1,4 +1,4 @@
-"""The fast part of the hostile groups: no crash, no hang, no wrong result, no error that nobody can act on."""
+"""The fast part of the hostile groups: no crash, no hang, no wrong result, no error without a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages in a real browser: what they say on the console, what they ask of the network, and a picture of them.
+"""Pages in a real browser: what they print on the console, what they request from the network, and a picture of them.
 
 Chromium is driven over a pair of pipes (``--remote-debugging-pipe``, messages of JSON that end in a zero byte), which
 needs nothing but the browser itself.

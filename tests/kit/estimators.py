@@ -152,11 +152,11 @@ METHODS = ("decision_function", "predict_proba", "predict", "transform", "score_
 
 
 def outputs(estimator: BaseEstimator, X: Any) -> dict[str, np.ndarray]:
-    """Everything a fitted estimator says about X."""
-    said = {method: getattr(estimator, method)(X) for method in METHODS if hasattr(estimator, method)}
-    assert said, f"{type(estimator).__name__} has none of the methods {', '.join(METHODS)}"
+    """Every prediction of a fitted estimator for X."""
+    found = {method: getattr(estimator, method)(X) for method in METHODS if hasattr(estimator, method)}
+    assert found, f"{type(estimator).__name__} has none of the methods {', '.join(METHODS)}"
     return {
-        method: np.asarray(value.toarray() if hasattr(value, "toarray") else value) for method, value in said.items()
+        method: np.asarray(value.toarray() if hasattr(value, "toarray") else value) for method, value in found.items()
     }
 
 

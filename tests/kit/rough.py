@@ -111,7 +111,7 @@ def main() -> None:
         say("fitted")
 
     def fork(index: int) -> None:
-        """Fit here, then in a forked child; says how the child ended."""
+        """Fit here, then in a forked child; prints how the child ended."""
         estimator = estimators[index]
         X, y = make_data(estimator, n=2000)
         fitted(estimator, X, y)

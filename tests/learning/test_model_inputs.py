@@ -62,12 +62,12 @@ def test_a_file_is_predicted_in_pieces_as_it_is_whole(hinge, models, tmp_path, m
     for piece in (1 << 25, 500):
         monkeypatch.setattr("hinge.tables.csv.PIECE", piece)
         monkeypatch.setattr("hinge.tables.decoding.BLOCK", min(piece, 1 << 22))
-        code, said, err = hinge("predict", folder / "model.hinge", data, "--with-inputs", *target)
+        code, output, err = hinge("predict", folder / "model.hinge", data, "--with-inputs", *target)
         assert code == 0, err
         if out == "p.parquet":
             answers.append(pl.read_parquet(tmp_path / out).rows())
         else:
-            answers.append(said if out is None else (tmp_path / out).read_text())
+            answers.append(output if out is None else (tmp_path / out).read_text())
     assert answers[0] == answers[1]
     assert [p.name for p in tmp_path.iterdir()] == ([] if out is None else [out])
 
@@ -173,12 +173,12 @@ def test_a_table_that_does_not_fit_the_model_is_refused(hinge, models, tmp_path,
     "args", [("predict", "{model}", "{data}", "-o", "{out}"), ("report", "{model}", "{data}", "-o", "{out}"),
              ("export", "{model}", "{out}"), ("datasets", "heart", "-o", "{out}"), ("fit", "{data}", "-t", "y", "-o", "{data}/x")],
 )  # fmt: skip
-def test_a_place_that_cannot_be_written_is_said_before_the_work(hinge, models, tmp_path, args):
+def test_a_place_that_cannot_be_written_is_reported_before_the_work(hinge, models, tmp_path, args):
     data, folder = models["binary"]
     ending = {"report": "html", "export": "onnx"}.get(args[0], "csv")
     out = tmp_path / "nowhere" / f"x.{ending}"
-    code, said, err = hinge(*(a.format(model=folder / "model.hinge", data=data, out=out) for a in args))
-    assert (code, said, err.count("\n")) == (2, "", 1)
+    code, output, err = hinge(*(a.format(model=folder / "model.hinge", data=data, out=out) for a in args))
+    assert (code, output, err.count("\n")) == (2, "", 1)
     assert "folder" in err
 
 
@@ -239,7 +239,7 @@ def test_contributions_of_a_linear_function_are_its_terms(models):
     assert np.all(np.abs(shares - exact) < 4 * error)
 
 
-def test_explain_and_inspect_speak(hinge, models):
+def test_explain_and_inspect_print_the_model(hinge, models):
     data, folder = models["multiclass"]
     code, out, _ = hinge("explain", folder / "model.hinge", data, "--row", "2")
     assert code == 0
@@ -265,7 +265,7 @@ def test_verify_computes_the_certificate_anew(hinge, models, tmp_path):
     assert "not the rows it was trained on" in err
 
 
-def test_compare_tells_noise_from_difference(hinge, models, fit, tmp_path):
+def test_compare_separates_noise_from_difference(hinge, models, fit, tmp_path):
     data, folder = models["binary"]
     fit(data, "-t", "y", "-o", tmp_path / "b", "--models", "baseline", "--time", "600")
     code, out, _ = hinge("compare", folder / "model.hinge", tmp_path / "b" / "model.hinge", data, "--json")

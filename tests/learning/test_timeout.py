@@ -47,6 +47,6 @@ def _drop_and_wait(drop) -> None:
 
 
 @pytest.mark.parametrize("drop", [_drop_in_del, _drop_in_a_callback])
-def test_an_alarm_that_would_be_lost_rings_again(drop):
+def test_a_lost_alarm_is_raised_again(drop):
     with pytest.raises(OutOfTime), limit(0.02):
         _drop_and_wait(drop)

@@ -90,7 +90,7 @@ def test_bad_weights_are_refused_and_tiny_ones_are_weights(model, table):
 
 @every
 @pytest.mark.parametrize("trouble", ["X", "y", "single precision"])
-def test_overflow_is_said_in_plain_words(model, table, trouble):
+def test_overflow_is_reported_in_plain_words(model, table, trouble):
     """Either a finite fit, perhaps with a warning that its proof is missing, or an error that says what to rescale."""
     X, y = table
     if trouble == "X":

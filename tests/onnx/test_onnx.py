@@ -204,7 +204,7 @@ def test_links_that_onnx_lacks_are_refused(rng):
         convert(model)
 
 
-def test_what_onnx_cannot_express_is_said(rng, hinge, models, tmp_path):
+def test_what_onnx_cannot_express_is_an_error(rng, hinge, models, tmp_path):
     from hinge.onnx.models import convert
 
     X = rng.normal(size=(50, 2))

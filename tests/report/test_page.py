@@ -38,7 +38,7 @@ def test_the_report_is_complete_in_itself(models, task):
     assert "nan" not in re.sub(r"[a-z]*nan[a-z]+|[a-z]+nan", "", page.lower())
 
 
-def test_the_browser_sees_what_is_wrong_with_a_page(tmp_path):
+def test_the_browser_reports_errors_of_a_page(tmp_path):
     page = tmp_path / "bad.html"
     page.write_text(
         '<p id="tip"></p><img src="file:///not/there.png"><div style="width:3000px">wide</div>'
@@ -114,7 +114,7 @@ def test_hostile_names_stay_text(tmp_path, hinge):
     [(0.0, "0"), (0.12345, "0.123"), (1234567.0, "1\u202f234\u202f567"), (1.5e9, "1.5·10⁹"), (2e-7, "2·10⁻⁷"), (-3.0, "-3"),
      (float("nan"), "–"), (100.0, "100"), (999.6, "1000")],
 )  # fmt: skip
-def test_numbers_are_written_for_people(value, text):
+def test_numbers_are_rounded_for_readers(value, text):
     assert format_number(value) == text
 
 

@@ -347,7 +347,7 @@ class TestDesign:
     @pytest.mark.parametrize("intercept", [True, False])
     def test_the_pool_is_searched_by_the_formula(self, criterion, intercept, rng):
         pool = rng.normal(size=(15, 2))
-        design = hg.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept)
+        design = hg.active.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept)
         V = np.column_stack([np.ones(15), pool]) if intercept else pool
         precision, free = 0.1 * np.eye(V.shape[1]), set(range(15))
         for step in range(6):
@@ -363,20 +363,22 @@ class TestDesign:
             np.testing.assert_allclose(design.A_, np.linalg.inv(precision))
             assert design.trace_ == pytest.approx(np.trace(np.linalg.inv(precision)))
         assert design.indices_ == [int(np.flatnonzero(np.all(pool == x, axis=1))[0]) for x in design.points_]
-        again = hg.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept)
+        again = hg.active.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept)
         again.add(np.array(design.points_))
         np.testing.assert_allclose(again.A_, design.A_)
-        rows = hg.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept).add_index(design.indices_)
+        rows = hg.active.SequentialDesign(pool, criterion=criterion, ridge=0.1, intercept=intercept).add_index(
+            design.indices_
+        )
         np.testing.assert_allclose(rows.A_, design.A_)
         np.testing.assert_array_equal(rows.ask(), design.ask())
 
     def test_the_pool_is_used_up_or_used_again(self, rng):
         pool = rng.normal(size=(3, 2))
-        design = hg.SequentialDesign(pool)
+        design = hg.active.SequentialDesign(pool)
         assert sorted(map(tuple, design.ask(3))) == sorted(map(tuple, pool))
         with pytest.raises(ValueError, match="0 candidates left"):
             design.ask()
-        assert len(hg.SequentialDesign(pool, replace=True).ask(7)) == 7
+        assert len(hg.active.SequentialDesign(pool, replace=True).ask(7)) == 7
 
     @pytest.mark.parametrize("d", [1, 2, 4])
     def test_quadratics_on_a_ball(self, d, rng):
@@ -497,10 +499,10 @@ class TestActive:
                     if name == "margin" and count < 15:
                         rest = np.setdiff1d(np.arange(40), chosen[:count])
                         unsure = np.abs(model.predict_proba(X[rest])[:, 1] - 0.5)
-                        asked = chosen[count : curve.labels[k + 1]]
+                        labelled = chosen[count : curve.labels[k + 1]]
                         assert (
-                            np.max(np.abs(model.predict_proba(X[asked])[:, 1] - 0.5))
-                            <= np.sort(unsure)[len(asked) - 1] + 1e-12
+                            np.max(np.abs(model.predict_proba(X[labelled])[:, 1] - 0.5))
+                            <= np.sort(unsure)[len(labelled) - 1] + 1e-12
                         )
         starts = [{tuple(chosen[:6]) for chosen in curve.chosen} for curve in curves.curves.values()]
         assert starts[0] == starts[1]

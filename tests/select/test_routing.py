@@ -40,9 +40,9 @@ def test_the_last_estimator_is_weighted_only_if_it_has_requested_it(data):
     X, y, weight = data
     with config_context(enable_metadata_routing=True):
         plain = hg.LogisticRegression()
-        asked = hg.LogisticRegression().set_fit_request(sample_weight=True)
+        requesting = hg.LogisticRegression().set_fit_request(sample_weight=True)
         stacks = [
-            hg.StackingClassifier(members(), last, cv=4).fit(X, y, sample_weight=weight) for last in (plain, asked)
+            hg.StackingClassifier(members(), last, cv=4).fit(X, y, sample_weight=weight) for last in (plain, requesting)
         ]
     inputs = stacks[0].transform(X)
     np.testing.assert_array_equal(inputs, stacks[1].transform(X))
@@ -59,7 +59,7 @@ def test_the_last_estimator_is_weighted_only_if_it_has_requested_it(data):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_arguments_that_nobody_has_requested_are_refused(model, data):
+def test_arguments_without_a_request_are_refused(model, data):
     X, y, weight = data
     with pytest.raises(ValueError, match="enable_metadata_routing=True"):
         model.fit(X, y, color=weight)

@@ -180,7 +180,7 @@ def test_explain_reads_the_same_columns():
     [
         (np.arange(20), "id"),
         (np.arange(20)[::-1], "id"),
-        (np.arange(19), "number"),  # too few rows to tell
+        (np.arange(19), "number"),  # too few rows to decide
         (RNG.permutation(49), "number"),
         (RNG.permutation(50), "id"),
         (np.sort(RNG.permutation(60)[:45]), "id"),  # a running number after some rows were left out

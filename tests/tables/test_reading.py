@@ -116,7 +116,7 @@ def test_pieces_make_the_table_that_the_whole_file_makes(tmp_path, monkeypatch, 
     assert again.frame.columns == whole.frame.columns
     for name in whole.frame.columns:
         assert again.frame[name].to_list() == whole.frame[name].to_list(), name
-    assert again.frame["late word"][0] == "000"  # not the number 0: a word further down says that these are words
+    assert again.frame["late word"][0] == "000"  # not the number 0: a word further down shows that these are words
     assert again.frame["city"].dtype == pl.Categorical  # stored once each
     assert again.frame["whole"].dtype == pl.Int64
 

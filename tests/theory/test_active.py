@@ -28,7 +28,7 @@ def inverse(points, ridge, intercept=True):
 def test_the_criterion_is_the_fall_of_the_trace(intercept, rng):
     """v'AAv / (1 + v'Av) = tr A − tr A_after, recomputed from scratch for every candidate, at every step."""
     pool = rng.normal(size=(40, 3))
-    design = hg.SequentialDesign(pool, ridge=0.1, intercept=intercept)
+    design = hg.active.SequentialDesign(pool, ridge=0.1, intercept=intercept)
     for _ in range(12):
         falls = []
         for x in pool:
@@ -45,9 +45,9 @@ def test_the_criterion_is_the_fall_of_the_trace(intercept, rng):
 
 @pytest.mark.mission("A1")
 def test_the_variance_criterion_is_the_variance_of_a_prediction(rng):
-    """σ²v'Av is the spread of ⟨θ̂, v⟩ over repeated measurements, and the design asks where it is largest."""
+    """σ²v'Av is the spread of ⟨θ̂, v⟩ over repeated measurements, and the design measures where it is largest."""
     pool = rng.normal(size=(60, 2))
-    design = hg.SequentialDesign(pool, criterion="variance", ridge=1e-9).add_index([0, 1, 2, 3, 4, 5])
+    design = hg.active.SequentialDesign(pool, criterion="variance", ridge=1e-9).add_index([0, 1, 2, 3, 4, 5])
     V = lifted(pool[:6])
     noise = rng.normal(size=(6, 200_000))
     spread = np.var(lifted(pool) @ (np.linalg.pinv(V) @ noise), axis=1)
@@ -61,11 +61,11 @@ def test_the_variance_criterion_is_the_variance_of_a_prediction(rng):
 @pytest.mark.mission("A1")
 @pytest.mark.parametrize("criterion", ["trace", "variance"])
 def test_on_an_interval_the_ends_alternate(criterion):
-    box = hg.SequentialDesign(hg.BoxDomain(-1.0, 1.0), criterion=criterion, ridge=1e-3)
+    box = hg.active.SequentialDesign(hg.active.BoxDomain(-1.0, 1.0), criterion=criterion, ridge=1e-3)
     x = box.ask(10)[:, 0]
     assert set(x) == {-1.0, 1.0}
     assert np.all(x[1:] == -x[:-1])
-    pool = hg.SequentialDesign(np.linspace(-1, 1, 41)[:, None], criterion=criterion, ridge=1e-3, replace=True)
+    pool = hg.active.SequentialDesign(np.linspace(-1, 1, 41)[:, None], criterion=criterion, ridge=1e-3, replace=True)
     x = pool.ask(10)[:, 0]
     assert set(x) == {-1.0, 1.0}
     assert np.all(x[1:] == -x[:-1])
@@ -75,7 +75,9 @@ def test_on_an_interval_the_ends_alternate(criterion):
 @pytest.mark.parametrize("criterion", ["trace", "variance"])
 def test_in_the_ball_the_best_point_is_the_top_eigenvector(criterion, rng):
     d, radius = 4, 1.7
-    design = hg.SequentialDesign(hg.BallDomain(d, radius), criterion=criterion, intercept=False, ridge=0.3)
+    design = hg.active.SequentialDesign(
+        hg.active.BallDomain(d, radius), criterion=criterion, intercept=False, ridge=0.3
+    )
     design.add(rng.normal(size=(6, d)))
     directions = rng.normal(size=(20_000, d))
     directions *= radius * rng.random((20_000, 1)) ** 0.2 / np.linalg.norm(directions, axis=1, keepdims=True)
@@ -96,8 +98,8 @@ def test_in_the_ball_the_best_point_is_the_top_eigenvector(criterion, rng):
 @pytest.mark.parametrize("region", ["ball", "box"])
 def test_no_point_of_the_region_is_better_than_the_one_chosen(criterion, region, rng):
     d = 3
-    domain = hg.BallDomain(d, 1.3) if region == "ball" else hg.BoxDomain(-np.ones(d), [1.0, 2.0, 0.5])
-    design = hg.SequentialDesign(domain, criterion=criterion, ridge=0.05)
+    domain = hg.active.BallDomain(d, 1.3) if region == "ball" else hg.active.BoxDomain(-np.ones(d), [1.0, 2.0, 0.5])
+    design = hg.active.SequentialDesign(domain, criterion=criterion, ridge=0.05)
     X = rng.uniform(-1, 1, size=(40_000, d))
     if region == "ball":
         X = 1.3 * X[np.linalg.norm(X, axis=1) <= 1]
@@ -141,10 +143,10 @@ def test_quadratics_on_a_ball_in_every_case(rng):
 def test_a_batch_is_the_same_as_one_by_one(rng):
     pool = rng.normal(size=(50, 3))
     for criterion in ("trace", "variance"):
-        one = hg.SequentialDesign(pool, criterion=criterion)
+        one = hg.active.SequentialDesign(pool, criterion=criterion)
         for _ in range(9):
             one.ask(1)
-        batch = hg.SequentialDesign(pool, criterion=criterion)
+        batch = hg.active.SequentialDesign(pool, criterion=criterion)
         batch.ask(9)
         assert one.indices_ == batch.indices_
         assert len(set(batch.indices_)) == 9
@@ -154,15 +156,15 @@ def test_a_batch_is_the_same_as_one_by_one(rng):
 
 def test_designs_refuse_what_they_cannot_do(rng):
     with pytest.raises(ValueError, match="criterion must be"):
-        hg.SequentialDesign(hg.BallDomain(2), criterion="D")
+        hg.active.SequentialDesign(hg.active.BallDomain(2), criterion="D")
     with pytest.raises(ValueError, match="ridge must be greater than 0"):
-        hg.SequentialDesign(hg.BallDomain(2), ridge=0.0)
+        hg.active.SequentialDesign(hg.active.BallDomain(2), ridge=0.0)
     with pytest.raises(ValueError, match="features need a pool"):
-        hg.SequentialDesign(hg.BallDomain(2), features=np.square)
+        hg.active.SequentialDesign(hg.active.BallDomain(2), features=np.square)
     with pytest.raises(ValueError, match="low < high"):
-        hg.SequentialDesign(hg.BoxDomain(1.0, -1.0))
+        hg.active.SequentialDesign(hg.active.BoxDomain(1.0, -1.0))
     with pytest.raises(ValueError, match="shape"):
-        hg.SequentialDesign(np.zeros(3))
+        hg.active.SequentialDesign(np.zeros(3))
 
 
 def labels_for(error, labels, target):
@@ -191,7 +193,7 @@ def test_sequential_design_needs_fewer_labels_on_a_real_pool(name, target, rando
         fits = [hg.Ridge(1.0).fit(X[order[:m]], y[order[:m]]) for m in labels]
         return np.array([np.mean((model.predict(X_test) - y_test) ** 2) for model in fits])
 
-    design = hg.SequentialDesign(X, ridge=1.0)
+    design = hg.active.SequentialDesign(X, ridge=1.0)
     design.ask(int(labels[-1]))
     ours = errors(design.indices_)
     random = np.mean([errors(np.random.default_rng(k).permutation(half)) for k in range(20)], axis=0)
@@ -205,7 +207,7 @@ def test_sequential_design_needs_fewer_labels_on_a_real_pool(name, target, rando
 def test_the_named_criteria():
     P = np.array([[0.5, 0.3, 0.2], [0.45, 0.45, 0.1], [1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0]])
 
-    class Says:
+    class GivenProbabilities:
         classes_ = np.arange(3)
 
         def __init__(self, P):
@@ -217,23 +219,23 @@ def test_the_named_criteria():
         def predict(self, X):
             return self.classes_[self.P.argmax(axis=1)]
 
-    np.testing.assert_allclose(informativeness(Says(P), P, "uncertainty"), [0.5, 0.55, 2 / 3, 0.0])
-    np.testing.assert_allclose(informativeness(Says(P), P, "margin"), [-0.2, 0.0, 0.0, -1.0], atol=1e-15)
-    entropy = informativeness(Says(P), P, "entropy")
+    np.testing.assert_allclose(informativeness(GivenProbabilities(P), P, "uncertainty"), [0.5, 0.55, 2 / 3, 0.0])
+    np.testing.assert_allclose(informativeness(GivenProbabilities(P), P, "margin"), [-0.2, 0.0, 0.0, -1.0], atol=1e-15)
+    entropy = informativeness(GivenProbabilities(P), P, "entropy")
     np.testing.assert_allclose(entropy[[2, 3]], [np.log(3), 0.0], atol=1e-12)
     other = np.roll(P, 1, axis=1)
-    disagreement = informativeness([Says(P), Says(other)], P, "committee")
+    disagreement = informativeness([GivenProbabilities(P), GivenProbabilities(other)], P, "committee")
     np.testing.assert_allclose(disagreement, np.where(P.argmax(1) == other.argmax(1), 0.0, np.log(2)), atol=1e-15)
-    assert hg.query(Says(P), P, "entropy", batch=2).tolist() == [2, 0]
+    assert hg.active.query(GivenProbabilities(P), P, "entropy", batch=2).tolist() == [2, 0]
     with pytest.raises(ValueError, match="list of fitted"):
-        hg.query(Says(P), P, "committee")
+        hg.active.query(GivenProbabilities(P), P, "committee")
     with pytest.raises(ValueError, match="strategy must be one of"):
-        hg.query(Says(P), P, "best")
+        hg.active.query(GivenProbabilities(P), P, "best")
     svm = hg.SVC(kernel="linear").fit([[-1.0], [1.0]], [0, 1])
-    assert hg.query(svm, [[-3.0], [0.2], [4.0]], "margin").tolist() == [1]
+    assert hg.active.query(svm, [[-3.0], [0.2], [4.0]], "margin").tolist() == [1]
     with pytest.raises(ValueError, match="entropy needs probabilities"):
-        hg.query(svm, [[0.0]], "entropy")
-    assert hg.query(svm, [[0.0], [1.0], [9.0]], lambda model, X: np.abs(np.ravel(X)), batch=1).tolist() == [2]
+        hg.active.query(svm, [[0.0]], "entropy")
+    assert hg.active.query(svm, [[0.0], [1.0], [9.0]], lambda model, X: np.abs(np.ravel(X)), batch=1).tolist() == [2]
 
 
 @pytest.mark.mission("A2")
@@ -242,7 +244,7 @@ def test_active_learning_on_a_line_is_bisection():
     x = np.sort(np.random.default_rng(0).uniform(-1, 1, size=1000))[:, None]
     y = (x[:, 0] > 0.137).astype(int)
     learner = hg.SVC(kernel="linear", C=1e6)
-    curves = hg.active_curves(learner, x, y, x, y, strategies=["margin"], start=4, budget=20, repeats=3)
+    curves = hg.active.active_curves(learner, x, y, x, y, strategies=["margin"], start=4, budget=20, repeats=3)
     assert curves.curves["margin"].mean[-1] > 0.998
     assert curves.curves["margin"].mean[-1] > curves.curves["random"].mean[-1]
     for chosen in curves.curves["margin"].chosen:
@@ -257,7 +259,7 @@ def test_labels_are_saved_on_real_digits(strategy, real_data):
     kept = np.isin(table[:, -1], (3, 8, 9))
     X, y = table[kept, :-1] / 16, table[kept, -1].astype(int)
     half = len(y) // 2
-    curves = hg.active_curves(
+    curves = hg.active.active_curves(
         hg.LogisticRegression(C=1.0, tol=1e-3), X[:half], y[:half], X[half:], y[half:],
         strategies=[strategy], start=20, batch=20, budget=140, repeats=8,
     )  # fmt: skip
@@ -273,22 +275,22 @@ def test_curves_are_repeatable_and_drawn(rng):
     X = rng.normal(size=(120, 3))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     options = {"strategies": ["margin", "committee"], "start": 5, "batch": 7, "budget": 40, "repeats": 2}
-    one = hg.active_curves(hg.LogisticRegression(), X, y, X, y, **options)
-    two = hg.active_curves(hg.LogisticRegression(), X, y, X, y, **options)
+    one = hg.active.active_curves(hg.LogisticRegression(), X, y, X, y, **options)
+    two = hg.active.active_curves(hg.LogisticRegression(), X, y, X, y, **options)
     for name in ("random", "margin", "committee"):
         np.testing.assert_array_equal(one.curves[name].scores, two.curves[name].scores)
         assert one.curves[name].labels[-1] == 40
     assert len(hg.plots.plot_labels(one).lines) == 3
     with pytest.raises(ValueError, match="start < budget"):
-        hg.active_curves(hg.LogisticRegression(), X, y, X, y, budget=500)
+        hg.active.active_curves(hg.LogisticRegression(), X, y, X, y, budget=500)
     with pytest.raises(ValueError, match="only one class"):
-        hg.active_curves(hg.LogisticRegression(), X, np.zeros(120), X, y)
+        hg.active.active_curves(hg.LogisticRegression(), X, np.zeros(120), X, y)
 
 
 @pytest.mark.mission("A1")
 @pytest.mark.parametrize("kind", ["probabilities", "scores"])
 def test_the_margin_of_several_classes_is_first_less_second(kind, rng):
-    """Not first less third, nor the distance to the mean: rows are asked about where the two best classes are close."""
+    """Not first less third, nor the distance to the mean: rows are chosen where the two best classes are close."""
     table = rng.normal(size=(30, 4))
     if kind == "probabilities":
         table = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
@@ -304,4 +306,4 @@ def test_the_margin_of_several_classes_is_first_less_second(kind, rng):
     model = Scores() if kind == "scores" else Probabilities()
     expected = np.array([sorted(row)[-2] - sorted(row)[-1] for row in table])
     np.testing.assert_allclose(informativeness(model, table, "margin"), expected, atol=1e-15)
-    assert hg.query(model, table, "margin", batch=3).tolist() == np.argsort(-expected)[:3].tolist()
+    assert hg.active.query(model, table, "margin", batch=3).tolist() == np.argsort(-expected)[:3].tolist()

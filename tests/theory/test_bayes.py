@@ -33,11 +33,11 @@ pytestmark = pytest.mark.filterwarnings(f"error::{ConvergenceWarning.__module__}
 # ------------------------------------------------------------------------------------------- B1: conjugate pairs
 
 PAIRS = {
-    "coin": (hg.BetaBernoulli(2.0, 3.0), lambda rng, n: rng.integers(0, 2, n)),
-    "die": (hg.DirichletCategorical([1.0, 2.0, 0.5]), lambda rng, n: rng.integers(0, 3, n)),
-    "counts": (hg.GammaPoisson(2.0, 1.5), lambda rng, n: rng.poisson(3.0, n)),
-    "mean": (hg.NormalNormal(1.0, 2.0, noise=0.5), lambda rng, n: rng.normal(2.0, 0.7, n)),
-    "mean and variance": (hg.NormalInverseGamma(0.5, 2.0, 3.0, 1.0), lambda rng, n: rng.normal(2.0, 0.7, n)),
+    "coin": (hg.conjugate.BetaBernoulli(2.0, 3.0), lambda rng, n: rng.integers(0, 2, n)),
+    "die": (hg.conjugate.DirichletCategorical([1.0, 2.0, 0.5]), lambda rng, n: rng.integers(0, 3, n)),
+    "counts": (hg.conjugate.GammaPoisson(2.0, 1.5), lambda rng, n: rng.poisson(3.0, n)),
+    "mean": (hg.conjugate.NormalNormal(1.0, 2.0, noise=0.5), lambda rng, n: rng.normal(2.0, 0.7, n)),
+    "mean and variance": (hg.conjugate.NormalInverseGamma(0.5, 2.0, 3.0, 1.0), lambda rng, n: rng.normal(2.0, 0.7, n)),
 }
 every_pair = pytest.mark.parametrize("pair", PAIRS)
 
@@ -90,7 +90,7 @@ def test_posterior_is_prior_times_likelihood_and_predictive_its_average(pair, rn
 
 @pytest.mark.mission("B1")
 def test_normal_inverse_gamma_by_quadrature_over_mean_and_variance(rng):
-    prior, data = hg.NormalInverseGamma(0.5, 2.0, 3.0, 1.0), rng.normal(1.0, 0.7, 8)
+    prior, data = hg.conjugate.NormalInverseGamma(0.5, 2.0, 3.0, 1.0), rng.normal(1.0, 0.7, 8)
     after = prior.update(data)
     v = np.exp(np.linspace(-4, 4, 801))[:, None]
     m = np.linspace(-4, 5, 1801)[None, :]
@@ -108,8 +108,8 @@ def test_normal_inverse_gamma_by_quadrature_over_mean_and_variance(rng):
 
 @pytest.mark.mission("B1")
 def test_the_die_is_a_coin_for_each_face():
-    die = hg.DirichletCategorical([1.0, 2.0, 0.5]).update([0, 0, 2, 1])
-    coin = hg.BetaBernoulli(1.0, 2.5).update([1, 1, 0, 0])
+    die = hg.conjugate.DirichletCategorical([1.0, 2.0, 0.5]).update([0, 0, 2, 1])
+    coin = hg.conjugate.BetaBernoulli(1.0, 2.5).update([1, 1, 0, 0])
     marginal = die.posterior.marginals()
     assert (marginal.a[0], marginal.b[0]) == (coin.alpha, coin.beta)
     assert die.predictive.p[0] == pytest.approx(float(coin.predictive.p))
@@ -118,12 +118,12 @@ def test_the_die_is_a_coin_for_each_face():
 
 def test_bad_data_and_parameters_are_refused_by_name():
     with pytest.raises(ValueError, match="alpha"):
-        hg.BetaBernoulli(0.0, 1.0)
+        hg.conjugate.BetaBernoulli(0.0, 1.0)
     for pair, bad in [("coin", [2]), ("die", [3]), ("counts", [0.5]), ("mean", [np.nan])]:
         with pytest.raises(ValueError, match="data"):
             PAIRS[pair][0].update(bad)
     with pytest.raises(ValueError, match="weight"):
-        hg.BetaBernoulli().update([1], weight=[-1.0])
+        hg.conjugate.BetaBernoulli().update([1], weight=[-1.0])
 
 
 @every_pair
@@ -164,15 +164,15 @@ def test_no_other_action_has_less_posterior_risk(law, loss):
     defined = [loss.target.admits(row[w > 0]) for row, w in zip(y, weight)]
     if not all(defined) or (isinstance(loss, hg.RelativeError) and isinstance(law, (Normal, StudentT))):
         with pytest.raises(ValueError, match=type(loss).__name__):
-            hg.bayes_action(law, loss)
+            hg.decisions.bayes_action(law, loss)
         return
-    action = hg.bayes_action(law, loss)
+    action = hg.decisions.bayes_action(law, loss)
     assert np.shape(action) == law.shape
-    best = hg.posterior_risk(law, loss, action)
-    # With kinks the quadrature has an error of its own, so near actions cannot be told apart by it.
+    best = hg.decisions.posterior_risk(law, loss, action)
+    # With kinks the quadrature has an error of its own, so it cannot separate actions that are close.
     for step in (0.01, 0.1, 1.0) if loss.smooth else (0.1, 1.0):
         for sign in (-1, 1):
-            other = hg.posterior_risk(law, loss, action + sign * step * law.std)
+            other = hg.decisions.posterior_risk(law, loss, action + sign * step * law.std)
             assert np.all(best <= other * (1 + 1e-9) if loss.smooth else best <= other * (1 + 1e-4))
 
 
@@ -190,14 +190,18 @@ def test_closed_forms_are_mean_median_mode_and_quantile(law):
             return sum(scipy.integrate.quad(lambda t: f(t) * density(np.array([t, t]))[i], *ab)[0] for ab in pieces)
 
         most = law.quantile(1 - 1e-12)[i]
-        assert hg.bayes_action(law, hg.Squared())[i] == pytest.approx(integral(lambda t: t, most), rel=1e-3, abs=1e-6)
-        assert integral(lambda t: 1.0, hg.bayes_action(law, hg.Absolute())[i]) == pytest.approx(0.5, abs=1e-5)
-        assert integral(lambda t: 1.0, hg.bayes_action(law, hg.Quantile(0.1))[i]) == pytest.approx(0.1, abs=1e-5)
-        mode = hg.bayes_action(law, hg.ZeroOne())[i]
+        assert hg.decisions.bayes_action(law, hg.Squared())[i] == pytest.approx(
+            integral(lambda t: t, most), rel=1e-3, abs=1e-6
+        )
+        assert integral(lambda t: 1.0, hg.decisions.bayes_action(law, hg.Absolute())[i]) == pytest.approx(0.5, abs=1e-5)
+        assert integral(lambda t: 1.0, hg.decisions.bayes_action(law, hg.Quantile(0.1))[i]) == pytest.approx(
+            0.1, abs=1e-5
+        )
+        mode = hg.decisions.bayes_action(law, hg.ZeroOne())[i]
         if np.isfinite(density(np.array([mode, mode]))[i]):
             assert density(np.array([mode, mode]))[i] >= density(np.full(2, mode * 1.01 + 0.001))[i]
     # the mean is the action of a huge Huber threshold, which has no closed form
-    np.testing.assert_allclose(hg.bayes_action(law, hg.Huber(1e6)), law.mean, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(hg.decisions.bayes_action(law, hg.Huber(1e6)), law.mean, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.mission("B2", "L4")
@@ -213,22 +217,22 @@ def test_scores_for_two_classes_are_functions_of_the_probability():
         hg.ZeroOne(): (p > 0.5).astype(float),
     }
     for loss, scores in expected.items():
-        np.testing.assert_allclose(hg.bayes_action(Bernoulli(p), loss), scores, atol=1e-9, err_msg=repr(loss))
+        np.testing.assert_allclose(hg.decisions.bayes_action(Bernoulli(p), loss), scores, atol=1e-9, err_msg=repr(loss))
     with pytest.raises(TypeError, match="Bernoulli"):
-        hg.bayes_action(Normal(0.0, 1.0), hg.Hinge())
+        hg.decisions.bayes_action(Normal(0.0, 1.0), hg.Hinge())
 
 
 @pytest.mark.mission("B2")
 def test_scores_over_classes(rng):
     p = rng.dirichlet([1.0, 1.0, 1.0], size=4)
-    np.testing.assert_allclose(hg.Softmax().inverse_link(hg.bayes_action(Categorical(p), hg.Softmax())), p)
+    np.testing.assert_allclose(hg.Softmax().inverse_link(hg.decisions.bayes_action(Categorical(p), hg.Softmax())), p)
     loss = hg.MulticlassHinge(cost=((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (3.0, 1.0, 0.0)))
-    scores = hg.bayes_action(Categorical(p), loss)
-    best = hg.posterior_risk(Categorical(p), loss, scores)
+    scores = hg.decisions.bayes_action(Categorical(p), loss)
+    best = hg.decisions.posterior_risk(Categorical(p), loss, scores)
     for _ in range(200):
         other = scores + rng.normal(size=scores.shape) * rng.choice([0.01, 0.3, 2.0])
-        assert np.all(best <= hg.posterior_risk(Categorical(p), loss, other) + 1e-9)
-    np.testing.assert_array_equal(hg.bayes_action(Categorical(p), hg.ZeroOne()), p.argmax(axis=1))
+        assert np.all(best <= hg.decisions.posterior_risk(Categorical(p), loss, other) + 1e-9)
+    np.testing.assert_array_equal(hg.decisions.bayes_action(Categorical(p), hg.ZeroOne()), p.argmax(axis=1))
 
 
 @pytest.mark.mission("B2")
@@ -243,9 +247,9 @@ def test_a_users_loss_convex_or_not_has_an_action():
             return 2.0 * (s - y) * np.exp(-((y - s) ** 2))
 
     law = Empirical(np.array([0.0, 0.1, 0.2, 5.0, 5.1]))
-    found = hg.bayes_action(law, Bounded())
+    found = hg.decisions.bayes_action(law, Bounded())
     assert found == pytest.approx(0.1, abs=0.01)  # three against two
-    assert hg.bayes_action(law, "mean") == pytest.approx(2.08)
+    assert hg.decisions.bayes_action(law, "mean") == pytest.approx(2.08)
 
 
 def test_draws_have_the_moments_they_should(rng):
@@ -423,7 +427,7 @@ def test_ard_finds_the_features_that_matter_and_agrees_with_scikit_learn(rng):
 
 
 @pytest.mark.mission("B3")
-def test_intervals_cover_what_they_promise(rng):
+def test_intervals_have_their_nominal_coverage(rng):
     """Calibrated in the model's own world: w from the prior, y from the model, repeated."""
     inside = []
     for _ in range(150):
@@ -628,8 +632,8 @@ def test_the_process_agrees_with_scikit_learn(rng):
     assert ours.log_marginal_likelihood_value_ >= theirs.log_marginal_likelihood_value_ - 1e-6
     np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=1e-3)
     new = rng.uniform(-2, 2, size=(9, 2))
-    for said, other in zip(ours.predict(new, return_std=True), theirs.predict(new, return_std=True)):
-        np.testing.assert_allclose(said, other, atol=1e-4)
+    for found, other in zip(ours.predict(new, return_std=True), theirs.predict(new, return_std=True)):
+        np.testing.assert_allclose(found, other, atol=1e-4)
     np.testing.assert_allclose(
         ours.predict(new, return_cov=True)[1], theirs.predict(new, return_cov=True)[1], atol=1e-4
     )
@@ -704,10 +708,10 @@ def test_weights_of_any_size_give_a_fit_or_name_themselves(make, rng):
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the overflow that is then refused
             try:
-                said = make(max_iter=20).fit(X, y, sample_weight=sizes).predict(X)
+                found = make(max_iter=20).fit(X, y, sample_weight=sizes).predict(X)
             except ValueError as error:
-                said = 0.0 if "sample_weight" in str(error) else np.nan
-        assert np.all(np.isfinite(said))
+                found = 0.0 if "sample_weight" in str(error) else np.nan
+        assert np.all(np.isfinite(found))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

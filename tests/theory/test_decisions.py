@@ -171,36 +171,36 @@ class TestActions:
     @pytest.mark.parametrize("law", [Gamma(3.0, 2.0), Gamma(1.2, 0.5)], ids=repr)
     def test_no_action_of_a_grid_is_better(self, loss, law):
         best, least, step = best_on_grid(law, loss.value, 1e-3, 8.0)
-        action = float(hg.bayes_action(law, loss))
+        action = float(hg.decisions.bayes_action(law, loss))
         assert action == pytest.approx(best, abs=0.02 if loss.smooth else 0.05)
-        assert float(hg.posterior_risk(law, loss, action)) <= least * (1 + 1e-4)
+        assert float(hg.decisions.posterior_risk(law, loss, action)) <= least * (1 + 1e-4)
         assert step < 0.01
 
     @pytest.mark.parametrize("loss", [hg.Logistic(), hg.Exponential(), hg.SquaredHinge()], ids=repr)
     def test_margins(self, loss):
         """p ℓ(+1, s) + (1 − p) ℓ(−1, s)."""
         p = np.array([0.1, 0.45, 0.8])
-        actions, grid = hg.bayes_action(Bernoulli(p), loss), np.linspace(-4, 4, 8001)
+        actions, grid = hg.decisions.bayes_action(Bernoulli(p), loss), np.linspace(-4, 4, 8001)
         for q, action in zip(p, actions):
             risks = q * loss.value(np.ones(8001), grid) + (1 - q) * loss.value(-np.ones(8001), grid)
             assert action == pytest.approx(grid[np.argmin(risks)], abs=2e-3)
         risk = p * loss.value(np.ones(3), actions) + (1 - p) * loss.value(-np.ones(3), actions)
-        np.testing.assert_allclose(hg.posterior_risk(Bernoulli(p), loss, actions), risk)
+        np.testing.assert_allclose(hg.decisions.posterior_risk(Bernoulli(p), loss, actions), risk)
 
     def test_log_links(self):
         for loss in (hg.Poisson(), hg.Gamma()):
-            assert float(hg.bayes_action(Gamma(3.0, 2.0), loss)) == pytest.approx(math.log(1.5))
+            assert float(hg.decisions.bayes_action(Gamma(3.0, 2.0), loss)) == pytest.approx(math.log(1.5))
 
     def test_classes(self, rng):
         p = rng.dirichlet(np.ones(3), 2)
-        scores = hg.bayes_action(Categorical(p), hg.Softmax())
+        scores = hg.decisions.bayes_action(Categorical(p), hg.Softmax())
         np.testing.assert_allclose(np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), p)
         np.testing.assert_allclose(
-            hg.posterior_risk(Categorical(p), hg.Softmax(), scores), -np.sum(p * np.log(p), axis=1)
+            hg.decisions.posterior_risk(Categorical(p), hg.Softmax(), scores), -np.sum(p * np.log(p), axis=1)
         )
         loss = hg.MulticlassHinge()
-        scores = hg.bayes_action(Categorical(p), loss)
-        found = hg.posterior_risk(Categorical(p), loss, scores)
+        scores = hg.decisions.bayes_action(Categorical(p), loss)
+        found = hg.decisions.posterior_risk(Categorical(p), loss, scores)
         for i in range(2):
             for other in 3 * rng.normal(size=(300, 3)):
                 risk = sum(p[i, y] * loss.value(np.array([float(y)]), other[None])[0] for y in range(3))
@@ -209,50 +209,54 @@ class TestActions:
     def test_tables_of_costs(self, rng):
         p, costs = rng.dirichlet(np.ones(4), 5), rng.random((3, 4))
         expected = p @ costs.T
-        np.testing.assert_array_equal(hg.bayes_action(Categorical(p), costs), expected.argmin(axis=1))
+        np.testing.assert_array_equal(hg.decisions.bayes_action(Categorical(p), costs), expected.argmin(axis=1))
         chosen = rng.integers(0, 3, 5)
-        np.testing.assert_allclose(hg.posterior_risk(Categorical(p), costs, chosen), expected[np.arange(5), chosen])
+        np.testing.assert_allclose(
+            hg.decisions.posterior_risk(Categorical(p), costs, chosen), expected[np.arange(5), chosen]
+        )
         two = rng.random((3, 2))
         np.testing.assert_array_equal(
-            hg.bayes_action(Bernoulli(p[:, 0]), two.tolist()),
+            hg.decisions.bayes_action(Bernoulli(p[:, 0]), two.tolist()),
             np.argmin(np.column_stack([1 - p[:, 0], p[:, 0]]) @ two.T, axis=1),
         )
         draws = rng.integers(0, 4, 30).astype(float)
         means = costs[:, draws.astype(int)].mean(axis=1)
-        assert hg.bayes_action(Empirical(draws), costs) == means.argmin()
-        assert float(hg.posterior_risk(Empirical(draws), costs, 1)) == pytest.approx(means[1])
+        assert hg.decisions.bayes_action(Empirical(draws), costs) == means.argmin()
+        assert float(hg.decisions.posterior_risk(Empirical(draws), costs, 1)) == pytest.approx(means[1])
         for wrong, law, match in (
             (costs[:, :3], Categorical(p), "3 columns, and there are 4"), (costs[:, :3], Empirical([0.0, 3.0]), "there are 4"),
             (costs, Empirical([0.5]), "outcomes 0, 1"), (costs, Empirical([-1.0]), "outcomes 0, 1"),
             (costs[0], Categorical(p), "matrix"), (np.full((2, 4), np.nan), Categorical(p), "finite"),
         ):  # fmt: skip
             with pytest.raises(ValueError, match=match):
-                hg.bayes_action(law, wrong)
-        assert hg.bayes_action(Empirical([0.0, 2.0]), costs) in (0, 1, 2)  # class 3 did not occur
+                hg.decisions.bayes_action(law, wrong)
+        assert hg.decisions.bayes_action(Empirical([0.0, 2.0]), costs) in (0, 1, 2)  # class 3 did not occur
 
     def test_plain_functions(self, rng):
         law = Gamma(3.0, 2.0)
-        assert float(hg.bayes_action(law, lambda a, y: (a - y) ** 2)) == pytest.approx(1.5, abs=1e-5)
-        lopsided = float(hg.bayes_action(law, lambda a, y: 3.0 * (y - a) if y > a else a - y))
+        assert float(hg.decisions.bayes_action(law, lambda a, y: (a - y) ** 2)) == pytest.approx(1.5, abs=1e-5)
+        lopsided = float(hg.decisions.bayes_action(law, lambda a, y: 3.0 * (y - a) if y > a else a - y))
         assert lopsided == pytest.approx(float(law.quantile(0.75)), abs=0.02)  # a kink: the nodes are 0.02·y apart
         p = rng.dirichlet(np.ones(3))
-        action = hg.bayes_action(Categorical(p), lambda a, y: abs(a - y))
+        action = hg.decisions.bayes_action(Categorical(p), lambda a, y: abs(a - y))
         assert action == np.argmin([sum(p[y] * abs(a - y) for y in range(3)) for a in range(3)])
-        risk = float(hg.posterior_risk(law, lambda a, y: (a - y) ** 2, 1.0))
+        risk = float(hg.decisions.posterior_risk(law, lambda a, y: (a - y) ** 2, 1.0))
         assert risk == pytest.approx(float(law.variance) + 0.25)
-        assert float(hg.bayes_action(Empirical([2.0, 2.0]), lambda a, y: (a - y) ** 2)) == 2.0
+        assert float(hg.decisions.bayes_action(Empirical([2.0, 2.0]), lambda a, y: (a - y) ** 2)) == 2.0
         with pytest.raises(ValueError, match="finite"):
-            hg.bayes_action(law, lambda a, y: math.nan)
+            hg.decisions.bayes_action(law, lambda a, y: math.nan)
         for name in ("mean", "median", "mode"):
-            assert float(hg.bayes_action(law, name)) == pytest.approx(float(getattr(law, name)))
+            assert float(hg.decisions.bayes_action(law, name)) == pytest.approx(float(getattr(law, name)))
 
     def test_targets_outside_a_loss_are_refused(self):
         with pytest.raises(ValueError, match="may be something else"):
-            hg.bayes_action(Normal(0.0, 1.0), hg.Gamma())
+            hg.decisions.bayes_action(Normal(0.0, 1.0), hg.Gamma())
         with pytest.raises(ValueError, match="may be something else"):
-            hg.bayes_action(Normal(0.0, 1.0), hg.RelativeError())
-        assert float(hg.bayes_action(Empirical([-1.0, 2.0]), hg.RelativeError())) == pytest.approx(-1.0, abs=1e-6)
+            hg.decisions.bayes_action(Normal(0.0, 1.0), hg.RelativeError())
+        assert float(hg.decisions.bayes_action(Empirical([-1.0, 2.0]), hg.RelativeError())) == pytest.approx(
+            -1.0, abs=1e-6
+        )
         with pytest.raises(TypeError, match="Bernoulli"):
-            hg.bayes_action(Normal(0.0, 1.0), hg.Logistic())
+            hg.decisions.bayes_action(Normal(0.0, 1.0), hg.Logistic())
         with pytest.raises(TypeError, match="do not go together"):
-            hg.bayes_action(Categorical([0.5, 0.5]), hg.Squared())
+            hg.decisions.bayes_action(Categorical([0.5, 0.5]), hg.Squared())

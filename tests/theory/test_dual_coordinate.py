@@ -67,7 +67,7 @@ def test_the_dual_variables_balance(loss, rng):
     assert np.all((u >= low) & (u <= high))
 
 
-def test_newtons_method_goes_on_where_epochs_do_not_end(monkeypatch, rng):
+def test_newtons_method_continues_where_epochs_do_not_converge(monkeypatch, rng):
     monkeypatch.setattr(dual_coordinate, "PATIENCE", 1)
     X, y = rng.normal(size=(40, 600)), rng.choice([-1.0, 1.0], 40)
     objective = hg.make_objective(X + 1.0, y, hg.SquaredHinge(), hg.L2(1e-2))

@@ -142,11 +142,11 @@ def test_all_storages_count_and_score_alike(rng, k):
     w = rng.random(500)
     for make in (hg.MultinomialNB, hg.BernoulliNB, hg.GaussianNB):
         dense = make().fit(X, y, w)
-        said = dense.predict_joint_log_proba(X)
+        expected = dense.predict_joint_log_proba(X)
         for other in (np.asfortranarray(X), X.astype(np.float32), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X),
                       np.asfortranarray(X.astype(np.float32))):  # fmt: skip
             model = make().fit(other, y, w)
-            np.testing.assert_allclose(model.predict_joint_log_proba(other), said, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(model.predict_joint_log_proba(other), expected, rtol=1e-9, atol=1e-9)
             assert np.mean(model.predict(other) == dense.predict(X)) > 0.99
 
 
@@ -305,7 +305,7 @@ def test_shrinkage_by_ledoit_and_wolf_helps_with_few_examples(rng):
     assert shrunk > plain + 0.05
 
 
-def test_a_flat_class_is_said(rng):
+def test_a_flat_class_is_reported(rng):
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
     X[:, 2] = X[:, 0]
     with pytest.warns(ConvergenceWarning, match="reg_param"):
@@ -350,7 +350,7 @@ def test_the_penalised_likelihood_never_falls(rng, kind, nu, weighted):
         run = expectation_maximisation(Design(X), w, rough_start(kind, X, k, rng), prior, tol=0.0, max_iter=60)
         assert len(run.bounds) == 61 or run.converged
         assert np.diff(run.bounds).min() > -1e-12
-        # The objective is what its formula says.
+        # The objective equals its formula.
         with np.errstate(divide="ignore"):  # a component may have lost all its weight
             log_weights = np.log(run.components.weights)
         densities = np.stack([

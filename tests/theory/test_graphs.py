@@ -53,7 +53,7 @@ def true_marginals(scores, every, k):
 def test_forests_are_exact(name, k, shared, rng):
     unary, edges, pairs = model(rng, name, k, 2.0, shared)
     scores, every = brute(unary, edges, pairs)
-    found = hg.graph_marginals(unary, edges, pairs)
+    found = hg.structured.graph_marginals(unary, edges, pairs)
     assert found.exact
     assert found.converged
     assert found.iterations <= len(unary) + 1  # messages cross the tree once
@@ -63,7 +63,7 @@ def test_forests_are_exact(name, k, shared, rng):
     for (i, j), joint in zip(edges, found.pair_marginals):
         truth = [[p[(every[:, i] == a) & (every[:, j] == b)].sum() for b in range(k)] for a in range(k)]
         np.testing.assert_allclose(joint, truth, atol=1e-9)
-    best = hg.graph_labelling(unary, edges, pairs)
+    best = hg.structured.graph_labelling(unary, edges, pairs)
     assert best.labels.tolist() == every[scores.argmax()].tolist()
     assert best.score == best.upper == pytest.approx(scores.max())
     assert best.gap == 0.0
@@ -78,7 +78,7 @@ def test_the_bounds_hold_on_graphs_with_cycles(name, k, strength, rng):
     unary, edges, pairs = model(rng, name, k, strength)
     scores, every = brute(unary, edges, pairs)
     truth = logsumexp(scores)
-    found = hg.graph_marginals(unary, edges, pairs)
+    found = hg.structured.graph_marginals(unary, edges, pairs)
     assert not found.exact
     assert found.lower <= truth + 1e-9
     assert found.upper >= truth - 1e-7
@@ -87,7 +87,7 @@ def test_the_bounds_hold_on_graphs_with_cycles(name, k, strength, rng):
         assert found.converged
         assert found.upper - found.lower <= 0.1 * len(edges) * strength
         np.testing.assert_allclose(found.marginals, true_marginals(scores, every, k), atol=0.02)
-    best = hg.graph_labelling(unary, edges, pairs)
+    best = hg.structured.graph_labelling(unary, edges, pairs)
     assert best.score == pytest.approx(scores[(every == best.labels).all(axis=1)][0])
     assert best.score <= scores.max() + 1e-9 <= best.upper + 2e-9
     assert best.gap == pytest.approx(best.upper - best.score)
@@ -101,11 +101,11 @@ def test_where_two_labels_attract_bethe_is_a_lower_bound(name, strength, rng):
     unary = rng.normal(size=(n, 2))
     pairs = strength * rng.random(len(edges))[:, None, None] * np.eye(2)
     scores, _ = brute(unary, edges, pairs)
-    found = hg.graph_marginals(unary, edges, pairs, max_iter=5000)
+    found = hg.structured.graph_marginals(unary, edges, pairs, max_iter=5000)
     if found.converged:
         assert found.log_partition <= logsumexp(scores) + 1e-9
         assert found.lower >= found.log_partition
-    best = hg.graph_labelling(unary, edges, pairs, max_iter=2000)
+    best = hg.structured.graph_labelling(unary, edges, pairs, max_iter=2000)
     assert best.upper >= scores.max() - 1e-9
 
 
@@ -116,9 +116,9 @@ def test_weak_pairs_contract_and_converge(name, k, rng):
     """Mooij & Kappen: a spectral radius below one means convergence; scaled to 0.9 it is seen, without damping too."""
     unary, edges, pairs = model(rng, name, k)
     scale = 1.0
-    while hg.graph_marginals(unary, edges, scale * pairs, max_iter=1).contraction > 0.9:
+    while hg.structured.graph_marginals(unary, edges, scale * pairs, max_iter=1).contraction > 0.9:
         scale *= 0.8
-    found = [hg.graph_marginals(unary, edges, scale * pairs, damping=d, max_iter=5000) for d in (0.0, 0.5)]
+    found = [hg.structured.graph_marginals(unary, edges, scale * pairs, damping=d, max_iter=5000) for d in (0.0, 0.5)]
     assert found[0].converged
     assert found[1].converged
     np.testing.assert_allclose(found[0].marginals, found[1].marginals, atol=1e-6)
@@ -129,16 +129,16 @@ def test_the_contraction_of_a_cycle_is_the_mean_strength():
     """Two labels with θ = J y y', y = ±1, round a cycle: every edge has the strength tanh |J|, and so has the cycle."""
     _, edges = GRAPHS["cycle"]
     spins = np.array([1.0, -1.0])
-    found = hg.graph_marginals(np.zeros((5, 2)), edges, 0.6 * np.outer(spins, spins))
+    found = hg.structured.graph_marginals(np.zeros((5, 2)), edges, 0.6 * np.outer(spins, spins))
     assert found.contraction == pytest.approx(np.tanh(0.6))
     np.testing.assert_allclose(found.marginals, 0.5, atol=1e-9)
-    assert hg.graph_marginals(np.zeros((6, 2)), GRAPHS["chain"][1], np.eye(2)).contraction == 0.0
+    assert hg.structured.graph_marginals(np.zeros((6, 2)), GRAPHS["chain"][1], np.eye(2)).contraction == 0.0
 
 
 @pytest.mark.mission("S6")
 def test_a_frustrated_cycle_has_a_gap_that_is_known():
-    """Three nodes that want to differ with two labels: the relaxation reaches 3, a labelling 2, and the gap says so."""
-    found = hg.graph_labelling(np.zeros((3, 2)), [[0, 1], [1, 2], [2, 0]], 1.0 - np.eye(2))
+    """Three nodes that want to differ with two labels: the relaxation reaches 3, a labelling 2, and the gap shows it."""
+    found = hg.structured.graph_labelling(np.zeros((3, 2)), [[0, 1], [1, 2], [2, 0]], 1.0 - np.eye(2))
     assert found.score == 2.0
     assert found.upper == pytest.approx(3.0)
     assert found.gap == pytest.approx(1.0)
@@ -153,8 +153,8 @@ def test_the_chain_is_that_of_the_chain_model(rng):
     tokens = X[0]
     names = crf.attributes_
     unary = np.array([sum(crf.coef_.toarray()[names.index(a)] for a in token) for token in tokens])
-    found = hg.graph_marginals(unary, [[0, 1], [1, 2], [2, 3]], crf.transitions_)
-    labels = hg.graph_labelling(unary, [[0, 1], [1, 2], [2, 3]], crf.transitions_).labels
+    found = hg.structured.graph_marginals(unary, [[0, 1], [1, 2], [2, 3]], crf.transitions_)
+    labels = hg.structured.graph_labelling(unary, [[0, 1], [1, 2], [2, 3]], crf.transitions_).labels
     assert crf.classes_[labels].tolist() == crf.predict(X[:1])[0]
     np.testing.assert_allclose(found.marginals, crf.predict_marginals(X[:1])[0], atol=1e-8)
 
@@ -171,6 +171,6 @@ def test_the_chain_is_that_of_the_chain_model(rng):
     ],
 )
 def test_bad_graphs_are_refused(unary, edges, pairs, match):
-    for function in (hg.graph_marginals, hg.graph_labelling):
+    for function in (hg.structured.graph_marginals, hg.structured.graph_labelling):
         with pytest.raises(ValueError, match=match):
             function(unary, edges, pairs)

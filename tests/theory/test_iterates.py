@@ -247,7 +247,7 @@ def test_subgradient_descent(lam, rng, monkeypatch):
         slopes.append(u)
         weights.append(1.0 if lam else step)
         expected.append(x)
-        if k == 20:  # the judge is asked: the average is compared too
+        if k == 20:  # a certificate is computed: the average is compared too
             expected.append(np.average(path, axis=0, weights=weights))
     seen, result = offered(monkeypatch, data, solver, 20)
     assert seen == pytest.approx(np.array(expected))

@@ -1,4 +1,4 @@
-"""Linear models: what theory says must hold at the optimum, and does (W1–W9, L3, L5)."""
+"""Linear models: what theory states about the optimum, and holds there (W1–W9, L3, L5)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TestLeastSquares:
         np.testing.assert_allclose(known.estimate, theta, rtol=1e-7)
         np.testing.assert_allclose(known.covariance, sigma2 * inverse, rtol=1e-6, atol=1e-12)
 
-    def test_intervals_cover_as_often_as_they_say(self, rng):
+    def test_intervals_cover_as_often_as_their_level(self, rng):
         X = rng.normal(size=(20, 2))
         new, theta = np.array([[0.5, -1.0]]), np.array([1.0, 2.0])
         hits = np.zeros(3)
@@ -278,7 +278,7 @@ class TestLogistic:
             np.testing.assert_allclose(fit.coef_, fits[0].coef_, atol=1e-4)
 
     @pytest.mark.parametrize("gap", [1.0, 0.0], ids=["separable", "quasi-separable"])
-    def test_separation_is_found_and_said(self, gap):
+    def test_separation_is_found_and_reported(self, gap):
         X = np.array([[-2.0, 0.3], [-1.0, -0.4], [0.0, 0.2], [0.0 + gap, -0.1], [1.5, 0.9], [3.0, -1.0]])
         y = np.array([0, 0, 0, 1, 1, 1])
         if gap == 0.0:
@@ -451,7 +451,7 @@ def test_ridge_may_be_chosen_by_a_score_that_takes_no_weights(table):
 
 @pytest.mark.mission("W7")
 class TestMargins:
-    def test_a_hard_margin_only_knows_whether_an_example_is_there(self, rng):
+    def test_a_hard_margin_ignores_positive_weights(self, rng):
         X, y = noisy_classes(rng, 60)
         X = X + 2.0 * np.outer(y, [1.0, 1.0, 0.0])
         s = rng.uniform(0.1, 10.0, size=60)
@@ -642,7 +642,7 @@ class TestFeatureSelection:
 
 
 @pytest.mark.mission("O2", "O9")
-def test_stochastic_descent_comes_close(rng):
+def test_stochastic_descent_is_near_the_optimum(rng):
     X, y = noisy_classes(rng, 400)
     exact = hg.Learner(loss=hg.Logistic(), penalty=hg.L2(0.01)).fit(X, y)
     rough = hg.SGDClassifier(hg.Logistic(), alpha=0.01, average=True, tol=None, max_iter=50, random_state=0).fit(X, y)

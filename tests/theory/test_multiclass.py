@@ -267,7 +267,7 @@ def test_biases_of_the_multiclass_svm_are_not_penalised(rng, kernel):
 
 
 @pytest.mark.mission("M4")
-def test_the_judge_of_the_multiclass_svm_is_never_fooled(rng):
+def test_the_bound_of_the_multiclass_svm_is_below_every_objective(rng):
     """Whatever dual coefficients are offered, the bound is below every objective."""
     X, y, c = rng.normal(size=(30, 3)), rng.integers(3, size=30), rng.random(30) + 0.1
     cost = rng.random((3, 3)) * (1 - np.eye(3))
@@ -290,7 +290,7 @@ def test_two_classes_are_the_binary_machine(rng):
     np.testing.assert_allclose(model.certificate_.primal, binary, rtol=1e-9)
 
 
-class Says:
+class GivenScores:
     """A binary learner with given scores."""
 
     def __init__(self, scores):
@@ -307,7 +307,7 @@ def test_equal_votes_are_decided_by_the_scores_and_nothing_else_is(rng):
     X, y = rng.normal(size=(n, 2)), np.arange(n) % k
     model = hg.OneVsOneClassifier(LogisticRegression()).fit(X, y)
     h = rng.normal(size=(n, len(model.pairs_))) * 10.0 ** rng.integers(-3, 4, size=(n, len(model.pairs_)))
-    model.estimators_ = [Says(column) for column in h.T]
+    model.estimators_ = [GivenScores(column) for column in h.T]
     votes, squeezed = np.zeros((n, k)), np.zeros((n, k))
     for (i, j), column in zip(model.pairs_, h.T):
         for out, part in ((votes, np.sign(column)), (squeezed, column / (1 + np.abs(column)))):
@@ -329,5 +329,5 @@ def test_codes_are_decoded_by_squeezed_scores(rng):
     np.testing.assert_allclose(decode(h, code, "score"), expected, rtol=1e-12, atol=1e-12)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     model = hg.OutputCodeClassifier(LogisticRegression(), code=code, decoding="score").fit(X, y)
-    model.estimators_ = [Says(np.full(30, s)) for s in (-50.0, 2.0, 2.0, -2.0)]
+    model.estimators_ = [GivenScores(np.full(30, s)) for s in (-50.0, 2.0, 2.0, -2.0)]
     assert set(model.predict(X)) == {1}  # by plain sums the code 0000 is nearer

@@ -325,7 +325,7 @@ def test_saturating_units_lose_the_gradient_where_relu_keeps_it() -> None:
 
 
 @pytest.mark.mission("N2")
-def test_schedules_have_the_shape_they_say() -> None:
+def test_schedules_have_the_shape_of_their_formula() -> None:
     from hinge.models.neural.learning_rate import LearningRate
 
     def rates(name: object, epochs: int = 10, steps: int = 10) -> np.ndarray:

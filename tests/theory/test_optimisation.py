@@ -1,4 +1,4 @@
-"""O: what the theory of optimisation says of the solvers, checked on problems with known answers."""
+"""O: what the theory of optimisation proves about the solvers, checked on problems with known answers."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_minibatch_gradients_are_unbiased_with_variance_over_n(weighted, rng):
     ],
     ids=repr,
 )
-def test_sgd_comes_close(solver, rng):
+def test_sgd_is_near_the_optimum(solver, rng):
     X, y = classes(rng, n=400)
     o = hg.make_objective(X, y, hg.Logistic(), hg.L2(0.1))
     best = solve(o, tol=1e-9).certificate.primal
@@ -291,7 +291,7 @@ def test_sgd_stops_early_on_held_out_loss(rng):
     assert result.solution.iterations < 500
 
 
-def test_too_long_steps_are_said(rng):
+def test_too_long_steps_are_reported(rng):
     X, y = 100 * rng.normal(size=(50, 3)), rng.normal(size=50)
     with pytest.raises(FloatingPointError, match="smaller step"):
         solve(hg.make_objective(X, y, hg.Squared()), solver=hg.solvers.SGD(schedule=hg.solvers.Fixed(10.0)))

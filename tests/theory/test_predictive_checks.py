@@ -8,11 +8,11 @@ import hinge as hg
 from hinge.problem.decisions import Bernoulli, Beta, Categorical, Dirichlet, Empirical, Gamma, NegativeBinomial, Normal
 
 PAIRS = [
-    hg.BetaBernoulli(2.0, 3.0),
-    hg.DirichletCategorical([1.0, 2.0, 3.0]),
-    hg.GammaPoisson(3.0, 1.5),
-    hg.NormalNormal(1.0, 2.0, 0.5),
-    hg.NormalInverseGamma(1.0, 2.0, 5.0, 4.0),
+    hg.conjugate.BetaBernoulli(2.0, 3.0),
+    hg.conjugate.DirichletCategorical([1.0, 2.0, 3.0]),
+    hg.conjugate.GammaPoisson(3.0, 1.5),
+    hg.conjugate.NormalNormal(1.0, 2.0, 0.5),
+    hg.conjugate.NormalInverseGamma(1.0, 2.0, 5.0, 4.0),
 ]
 DRAWS = 20000
 
@@ -168,7 +168,7 @@ def test_checks_of_pairs(model, rng):
 @pytest.mark.mission("B5")
 def test_the_prior_tail_of_data_from_the_prior_is_uniform(rng):
     """The tail probability is a p-value before fitting: uniform, if the data come from the model."""
-    model = hg.NormalNormal(1.0, 2.0, 0.5)
+    model = hg.conjugate.NormalNormal(1.0, 2.0, 0.5)
     data = model.sample_y(10, 200, int(rng.integers(2**31)))
     tails = [
         hg.predictive_check(model, column, n_draws=200, random_state=i).tail["mean"] for i, column in enumerate(data.T)
@@ -178,7 +178,7 @@ def test_the_prior_tail_of_data_from_the_prior_is_uniform(rng):
 
 def test_the_picture_of_a_check(rng):
     plt = pytest.importorskip("matplotlib.pyplot")
-    check = hg.predictive_check(hg.GammaPoisson(2.0, 1.0), rng.poisson(2.0, 30), n_draws=50)
+    check = hg.predictive_check(hg.conjugate.GammaPoisson(2.0, 1.0), rng.poisson(2.0, 30), n_draws=50)
     axes = check.plot()
     assert len(axes) == 5
     assert "tail" in axes[1].get_title()
@@ -187,7 +187,7 @@ def test_the_picture_of_a_check(rng):
 
 def test_wrong_uses_of_checks_are_named(rng):
     with pytest.raises(ValueError, match="in place of X"):
-        hg.predictive_check(hg.GammaPoisson(), [1, 2], [1, 2])
+        hg.predictive_check(hg.conjugate.GammaPoisson(), [1, 2], [1, 2])
     with pytest.raises(ValueError, match="y is missing"):
         hg.predictive_check(hg.BayesianLinearRegression(1.0, 1.0), np.zeros((3, 1)))
     with pytest.raises(TypeError, match="sample_y"):
@@ -204,13 +204,13 @@ def test_functions_have_the_actions_of_the_losses_they_are(law):
         (lambda a, y: np.where(y > a, 0.8 * (y - a), 0.2 * (a - y)), hg.Quantile(0.8)),
     ]
     for function, loss in pairs:
-        found, wanted = hg.bayes_action(law, function), hg.bayes_action(law, loss)
-        risks = hg.posterior_risk(law, loss, found), hg.posterior_risk(law, loss, wanted)
+        found, wanted = hg.decisions.bayes_action(law, function), hg.decisions.bayes_action(law, loss)
+        risks = hg.decisions.posterior_risk(law, loss, found), hg.decisions.posterior_risk(law, loss, wanted)
         np.testing.assert_allclose(risks[0], risks[1], rtol=1e-3)  # a kink costs the quadrature as much
-        np.testing.assert_allclose(hg.posterior_risk(law, function, found), risks[0], rtol=1e-9)
+        np.testing.assert_allclose(hg.decisions.posterior_risk(law, function, found), risks[0], rtol=1e-9)
     # A function of numbers, which cannot take arrays.
-    scalar = hg.bayes_action(law, lambda a, y: (a - y) ** 2 if a > y else 3 * (a - y) ** 2)
-    array = hg.bayes_action(law, lambda a, y: np.where(a > y, 1, 3) * (a - y) ** 2)
+    scalar = hg.decisions.bayes_action(law, lambda a, y: (a - y) ** 2 if a > y else 3 * (a - y) ** 2)
+    array = hg.decisions.bayes_action(law, lambda a, y: np.where(a > y, 1, 3) * (a - y) ** 2)
     np.testing.assert_allclose(scalar, array, rtol=1e-6, atol=1e-6)
     assert np.all(np.asarray(scalar) > law.mean)
 
@@ -219,34 +219,39 @@ def test_tables_of_costs(rng):
     p = rng.dirichlet(np.ones(3), size=50)
     costs = rng.uniform(size=(5, 3))
     wanted = np.argmin(p @ costs.T, axis=1)
-    np.testing.assert_array_equal(hg.bayes_action(Categorical(p), costs), wanted)
-    np.testing.assert_array_equal(hg.bayes_action(Categorical(p), costs.tolist()), wanted)
-    np.testing.assert_allclose(hg.posterior_risk(Categorical(p), costs, wanted), np.min(p @ costs.T, axis=1))
+    np.testing.assert_array_equal(hg.decisions.bayes_action(Categorical(p), costs), wanted)
+    np.testing.assert_array_equal(hg.decisions.bayes_action(Categorical(p), costs.tolist()), wanted)
+    np.testing.assert_allclose(hg.decisions.posterior_risk(Categorical(p), costs, wanted), np.min(p @ costs.T, axis=1))
     table = 1.0 - np.eye(3)
-    np.testing.assert_array_equal(hg.bayes_action(Categorical(p), table), hg.bayes_action(Categorical(p), hg.ZeroOne()))
     np.testing.assert_array_equal(
-        hg.bayes_action(Categorical(p), lambda a, y: costs[int(a), int(y)]), np.argmin(p @ costs[:3].T, axis=1)
+        hg.decisions.bayes_action(Categorical(p), table), hg.decisions.bayes_action(Categorical(p), hg.ZeroOne())
+    )
+    np.testing.assert_array_equal(
+        hg.decisions.bayes_action(Categorical(p), lambda a, y: costs[int(a), int(y)]),
+        np.argmin(p @ costs[:3].T, axis=1),
     )
     q = rng.random(20)
-    np.testing.assert_array_equal(hg.bayes_action(Bernoulli(q), [[0.0, 9.0], [1.0, 0.0]]), (q > 0.1).astype(int))
+    np.testing.assert_array_equal(
+        hg.decisions.bayes_action(Bernoulli(q), [[0.0, 9.0], [1.0, 0.0]]), (q > 0.1).astype(int)
+    )
     draws = Empirical(rng.integers(0, 3, (4, 500)))
     share = np.stack([np.mean(draws.values == j, axis=1) for j in range(3)], axis=1)
-    np.testing.assert_array_equal(hg.bayes_action(draws, costs), np.argmin(share @ costs.T, axis=1))
-    assert hg.BetaBernoulli(2, 2).predictive.bayes_action([[0.0, 9.0], [1.0, 0.0]]) == 1
+    np.testing.assert_array_equal(hg.decisions.bayes_action(draws, costs), np.argmin(share @ costs.T, axis=1))
+    assert hg.conjugate.BetaBernoulli(2, 2).predictive.bayes_action([[0.0, 9.0], [1.0, 0.0]]) == 1
 
 
 def test_wrong_costs_are_named():
     for costs, match in [([[1.0, np.nan]], "finite"), ([1.0, 2.0], "row per action"), ([[1.0, 2.0, 3.0]], "columns")]:
         with pytest.raises(ValueError, match=match):
-            hg.bayes_action(Bernoulli(0.5), costs)
+            hg.decisions.bayes_action(Bernoulli(0.5), costs)
     with pytest.raises(TypeError, match="function"):
-        hg.bayes_action(Normal(0.0, 1.0), [[0.0, 1.0]])
+        hg.decisions.bayes_action(Normal(0.0, 1.0), [[0.0, 1.0]])
     with pytest.raises(TypeError, match="function"):
-        hg.bayes_action(Dirichlet([1.0, 1.0]), [[0.0, 1.0]])
+        hg.decisions.bayes_action(Dirichlet([1.0, 1.0]), [[0.0, 1.0]])
     with pytest.raises(ValueError, match="columns"):
-        hg.bayes_action(Empirical([0.0, 5.0]), [[0.0, 1.0]])
+        hg.decisions.bayes_action(Empirical([0.0, 5.0]), [[0.0, 1.0]])
     with pytest.raises(ValueError, match="finite"):
-        hg.bayes_action(Normal(0.0, 1.0), lambda a, y: np.where(y > a, np.inf, 0.0))
+        hg.decisions.bayes_action(Normal(0.0, 1.0), lambda a, y: np.where(y > a, np.inf, 0.0))
 
 
 def test_predictions_by_functions(rng):

@@ -279,7 +279,7 @@ def test_steps_and_bounds_of_the_interior_point_method():
 
 
 @pytest.mark.mission("K4")
-def test_sums_are_made_right_within_bounds():
+def test_sums_are_corrected_within_bounds():
     """Those inside their bounds first, the one with most room first; then those at a bound."""
     upper = np.array([1.0, 1.0, 1.0, 1.0])
     shift = gram_interior_point._shift

@@ -99,7 +99,7 @@ def test_wolfe_of_a_parabola(p, curvature):
 
 
 @pytest.mark.mission("O7")
-def test_wolfe_comes_back_from_where_the_function_overflows():
+def test_wolfe_shortens_steps_to_where_the_function_overflows():
     """−log(1 − t) − 2t is infinite from 1 on: a tenth of the way, and again, until it is finite."""
     line = Line(
         lambda t: -np.log1p(-t) - 2.0 * t if t < 1 else np.inf, lambda t: 1.0 / (1.0 - t) - 2.0 if t < 1 else np.nan

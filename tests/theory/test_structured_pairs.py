@@ -109,7 +109,7 @@ def test_gradient_with_observed_pairs_is_that_of_the_brute_force_loss(tree, rng)
 
 
 def switches(rng, sequences, length=8):
-    """The label stays where the token says "stay" and changes where it says "swap": only observed pairs can tell."""
+    """The label stays where the token is "stay" and changes where it is "swap": only observed pairs show it."""
     X, Y = [], []
     for _ in range(sequences):
         words = ["ab"[int(rng.integers(2))], *rng.choice(["stay", "swap"], size=length - 1)]

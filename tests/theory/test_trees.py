@@ -1,4 +1,4 @@
-"""T1–T8 and the out-of-bag part of L5: trees, ensembles and boosting do what the theory says."""
+"""T1–T8 and the out-of-bag part of L5: trees, ensembles and boosting agree with the theory."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_importances_find_the_features_that_matter(rng):
 @pytest.mark.mission("T4", "L5")
 @pytest.mark.parametrize("name", ["spambase.csv.gz", "pendigits.csv.gz", "optdigits.csv.gz"])
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few members, on purpose
-def test_out_of_bag_error_is_an_honest_estimate(name, real_data, rng):
+def test_out_of_bag_error_is_an_unbiased_estimate(name, real_data, rng):
     with gzip.open(real_data(name), "rt") as file:
         table = np.array([line.strip().split(",") for line in file][1:])
     X, y = table[:, :-1].astype(float), table[:, -1]
@@ -314,7 +314,7 @@ def test_stagewise_modelling_lowers_any_loss(loss, rng):
 
 
 class Recorder(RegressorMixin, BaseEstimator):
-    """A base learner that keeps what it is asked to fit."""
+    """A base learner that keeps the targets of its fit."""
 
     seen: list = []  # noqa: RUF012
 

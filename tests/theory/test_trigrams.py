@@ -315,7 +315,7 @@ LEARNERS = {
 
 
 def periodic(rng, sequences):
-    """Tokens show the first two labels; the rest follow y_t = y_{t−1} xor y_{t−2}: no label pair tells them apart."""
+    """Tokens show the first two labels; the rest follow y_t = y_{t−1} xor y_{t−2}: no label pair separates them."""
     X, Y = [], []
     for _ in range(sequences):
         y = [int(v) for v in rng.integers(2, size=2)]

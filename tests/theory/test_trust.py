@@ -1,4 +1,4 @@
-"""L2 and L3: the parts of a risk add up, and are what the textbook says (also L4, L5 in use)."""
+"""L2 and L3: the parts of a risk add up, and equal the formulas of the textbook (also L4, L5 in use)."""
 
 from __future__ import annotations
 
@@ -356,22 +356,22 @@ def test_a_norm_bounds_how_fast_the_score_changes(model, rng):
 @pytest.mark.mission("L9")
 def test_prices_of_errors_set_the_threshold(rng):
     """The threshold is where the two expected costs are equal; no other one costs less on calibrated probabilities."""
-    assert hg.cost_threshold([[0, 1], [1, 0]]) == 0.5
+    assert hg.decisions.cost_threshold([[0, 1], [1, 0]]) == 0.5
     cost = np.array([[1.0, 3.0], [9.0, 2.0]])
-    t = hg.cost_threshold(cost)
+    t = hg.decisions.cost_threshold(cost)
     assert (1 - t) * cost[0, 0] + t * cost[1, 0] == pytest.approx((1 - t) * cost[0, 1] + t * cost[1, 1])
     p = rng.random(20_000)
     y = (rng.random(20_000) < p).astype(int)
     costs = {at: cost[y, (p >= at).astype(int)].mean() for at in (t, 0.1, 0.5, 0.7)}
     assert min(costs, key=costs.get) == t
     proba = np.column_stack([1 - p, p])
-    assert np.array_equal(hg.least_cost(proba, cost), (p >= t).astype(int))
+    assert np.array_equal(hg.decisions.least_cost(proba, cost), (p >= t).astype(int))
     three = rng.dirichlet(np.ones(3), size=50)
     table = np.array([[0.0, 1, 5], [2, 0, 1], [9, 3, 0]])
     brute = [min("abc", key=lambda b: row @ table[:, "abc".index(b)]) for row in three]
-    assert hg.least_cost(three, table, classes=["a", "b", "c"]).tolist() == brute
+    assert hg.decisions.least_cost(three, table, classes=["a", "b", "c"]).tolist() == brute
     with pytest.raises(ValueError, match="larger for a wrong decision"):
-        hg.cost_threshold([[1, 0], [0, 1]])
+        hg.decisions.cost_threshold([[1, 0], [0, 1]])
 
 
 @pytest.mark.mission("P6")

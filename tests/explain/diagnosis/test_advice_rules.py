@@ -61,7 +61,7 @@ def drift(auc=0.5, p=1.0, columns=(), target=None):
     return Drift(auc, p, tuple(columns), target)
 
 
-def test_a_quiet_report_says_that_all_is_well():
+def test_a_report_without_problems_has_one_finding():
     (found,) = advise(report())
     assert found.code == "H001"
     assert "the optimum was reached" in found.evidence
@@ -235,6 +235,6 @@ def test_calibration():
     assert codes(reliability=SimpleNamespace(off=False, ece=0.1, overconfident=True)) == ["H001"]
 
 
-def test_problems_come_first():
+def test_findings_are_sorted_by_severity():
     found = advise(report(data={"constant": ("a",), "ids": ("b",), "leaks": (("c", 0.95),)}))
     assert [f.severity.name for f in found] == ["PROBLEM", "ADVICE", "NOTE"]

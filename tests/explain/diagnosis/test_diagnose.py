@@ -107,7 +107,7 @@ class TestBuiltCases:
         assert report.codes == ("H501",)
         assert "can be computed" in report.findings[0].evidence
 
-    def test_nothing_wrong(self, rng):
+    def test_a_good_fit_has_only_notes(self, rng):
         X = rng.normal(size=(400, 3))
         report = hg.diagnose(hg.Ridge(), X, X @ [1.0, 2.0, 3.0] + 3 * rng.normal(size=400))
         assert report.findings[0].code == "H001"
@@ -133,7 +133,7 @@ class TestBuiltCases:
 
 class TestRealData:
     def test_insurance_needs_a_richer_class(self):
-        """Smoking and weight multiply each other: a line cannot say so."""
+        """Smoking and weight multiply each other: a line cannot represent that."""
         data = hg.load_dataset("insurance")
         report = hg.diagnose(hg.Ridge(), data.X, data.y, repeats=10)
         assert "H301" in report.codes
@@ -184,8 +184,8 @@ class TestReport:
         assert 1.0 <= report.reach.set_size <= 2.0
         X = rng.normal(size=(300, 2))
         line = hg.diagnose(hg.Ridge(), X, X[:, 0] + rng.normal(size=300), skip=["learning", "rivals", "bias_variance"])
-        y, said = line.predictions
-        assert np.mean(np.abs(y - said) <= line.reach.half_width) == pytest.approx(0.9, abs=0.01)
+        y, predicted = line.predictions
+        assert np.mean(np.abs(y - predicted) <= line.reach.half_width) == pytest.approx(0.9, abs=0.01)
 
     def test_json(self, report):
         tree = json.loads(json.dumps(report.to_dict(), allow_nan=False))
@@ -264,8 +264,8 @@ class TestInputs:
         X = rng.normal(size=(80, 2))
         y = X[:, 0] + rng.normal(size=80)
         report = hg.diagnose(hg.Ridge(), X, y, measure=loss, skip=["learning", "rivals", "probes", "bias_variance"])
-        targets, said = report.predictions
-        assert report.held_out_risk.value == pytest.approx(hg.risk(loss, targets, said))
+        targets, predicted = report.predictions
+        assert report.held_out_risk.value == pytest.approx(hg.risk(loss, targets, predicted))
         assert report.train_risk.value == pytest.approx(hg.empirical_risk(hg.Ridge().fit(X, y), X, y, loss))
 
     def test_test_rows_are_looked_for_among_all_training_rows(self, rng):

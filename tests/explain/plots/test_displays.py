@@ -42,7 +42,7 @@ class TestImportance:
 
     @pytest.mark.parametrize("frame", [np.asarray, lambda X: pd.DataFrame(X), lambda X: pl.DataFrame(X),
                                        scipy.sparse.csr_array], ids=["array", "pandas", "polars", "sparse"])  # fmt: skip
-    def test_quick_ways_are_the_slow_way(self, frame, curved):
+    def test_fast_importances_equal_the_general_ones(self, frame, curved):
         X, y = curved
         for model in (hg.Ridge(), hg.Lasso(alpha=0.3), hg.HistGradientBoostingRegressor(max_iter=10)):
             fitted = model.fit(frame(X) if frame is scipy.sparse.csr_array else X, y)
@@ -184,12 +184,12 @@ class TestScoreDisplays:
         y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=120), [-0.5, 0.5])
         model = hg.LogisticRegression().fit(X, y)
         display = hg.plots.ConfusionMatrixDisplay.from_estimator(model, X, y, ax=ax)
-        said = model.predict(X)
+        predicted = model.predict(X)
         for i in range(3):
             for j in range(3):
-                assert display.text_[i, j].get_text() == str(np.sum((y == i) & (said == j)))
+                assert display.text_[i, j].get_text() == str(np.sum((y == i) & (predicted == j)))
         np.testing.assert_array_equal(display.im_.get_array(), display.confusion_matrix)
-        shares = hg.plots.ConfusionMatrixDisplay.from_predictions(y, said, normalize="true", ax=ax)
+        shares = hg.plots.ConfusionMatrixDisplay.from_predictions(y, predicted, normalize="true", ax=ax)
         np.testing.assert_allclose(shares.confusion_matrix.sum(axis=1), 1.0)
         with pytest.raises(ValueError, match="for two"):
             hg.plots.RocCurveDisplay.from_estimator(model, X, y, ax=ax)

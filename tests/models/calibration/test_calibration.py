@@ -94,9 +94,9 @@ def test_overconfident_scores_are_repaired(method, rng):
     S_new, y_new = overconfident(rng)
     raw = 1 / (1 + np.exp(-S_new[:, 0]))
     model = hg.CalibratedClassifierCV(Given(), method=method, cv="prefit").fit(S, y)
-    said = model.predict_proba(S_new)[:, 1]
-    before = hg.calibration_report(y_new, raw, n_bootstrap=50)
-    after = hg.calibration_report(y_new, said, n_bootstrap=50)
+    predicted = model.predict_proba(S_new)[:, 1]
+    before = hg.metrics.calibration_report(y_new, raw, n_bootstrap=50)
+    after = hg.metrics.calibration_report(y_new, predicted, n_bootstrap=50)
     assert before.ece > 0.08
     assert after.ece < 0.04
     assert after.brier < before.brier
@@ -106,7 +106,7 @@ def test_overconfident_scores_are_repaired(method, rng):
 
 
 @pytest.mark.mission("L7")
-def test_the_maps_have_the_likelihood_they_promise(rng):
+def test_the_maps_have_their_stated_likelihood(rng):
     """The gradients of the log-likelihood vanish: Platt's in slope and offset, the temperature's in 1/T."""
     S, y = overconfident(rng, 400)
     (platt,) = hg.CalibratedClassifierCV(Given(), cv="prefit").fit(S, y).calibrated_classifiers_
@@ -167,30 +167,32 @@ def test_frozen_models_pipelines_and_missing_classes(rng):
 
 
 @pytest.mark.mission("L7")
-def test_measures_are_what_they_say(rng):
+def test_measures_equal_their_definitions(rng):
     from sklearn.calibration import calibration_curve
     from sklearn.metrics import brier_score_loss
 
     p, y = rng.random(500), rng.integers(0, 2, 500)
     for strategy in ("uniform", "quantile"):
-        ours = hg.calibration_curve(y, p, n_bins=7, strategy=strategy)
-        for said, other in zip(ours, calibration_curve(y, p, n_bins=7, strategy=strategy)):
-            np.testing.assert_allclose(said, other)
-    assert hg.brier_score(y, p) == pytest.approx(brier_score_loss(y, p))
+        ours = hg.metrics.calibration_curve(y, p, n_bins=7, strategy=strategy)
+        for predicted, other in zip(ours, calibration_curve(y, p, n_bins=7, strategy=strategy)):
+            np.testing.assert_allclose(predicted, other)
+    assert hg.metrics.brier_score(y, p) == pytest.approx(brier_score_loss(y, p))
     by_hand = sum(
         abs(y[b].mean() - p[b].mean()) * b.mean() for b in ((p > lo) & (p <= lo + 0.1) for lo in np.arange(10) / 10)
     )
-    assert hg.expected_calibration_error(y, p) == pytest.approx(by_hand)
+    assert hg.metrics.expected_calibration_error(y, p) == pytest.approx(by_hand)
     weight = rng.integers(0, 4, 500)
-    weighted = hg.expected_calibration_error(y, p, sample_weight=weight)
-    assert weighted == pytest.approx(hg.expected_calibration_error(np.repeat(y, weight), np.repeat(p, weight)))
+    weighted = hg.metrics.expected_calibration_error(y, p, sample_weight=weight)
+    assert weighted == pytest.approx(hg.metrics.expected_calibration_error(np.repeat(y, weight), np.repeat(p, weight)))
     P = rng.dirichlet([1, 1, 1], 500)
     labels = rng.integers(0, 3, 500)
-    assert hg.brier_score(labels, P) == pytest.approx(np.mean(np.sum((P - np.eye(3)[labels]) ** 2, axis=1)))
-    top = hg.expected_calibration_error(labels, P)
-    assert top == pytest.approx(hg.expected_calibration_error((P.argmax(axis=1) == labels).astype(int), P.max(axis=1)))
+    assert hg.metrics.brier_score(labels, P) == pytest.approx(np.mean(np.sum((P - np.eye(3)[labels]) ** 2, axis=1)))
+    top = hg.metrics.expected_calibration_error(labels, P)
+    assert top == pytest.approx(
+        hg.metrics.expected_calibration_error((P.argmax(axis=1) == labels).astype(int), P.max(axis=1))
+    )
     with pytest.raises(ValueError, match="y_prob"):
-        hg.brier_score(y, p + 1)
+        hg.metrics.brier_score(y, p + 1)
 
 
 @pytest.mark.mission("L7")
@@ -200,7 +202,7 @@ def test_bootstrap_bands_cover_the_truth(rng):
     for i in range(40):
         p = rng.random(400)
         y = (rng.random(400) < p).astype(int)
-        low, high = hg.calibration_report(y, p, n_bootstrap=100, level=0.9, random_state=i).brier_band
+        low, high = hg.metrics.calibration_report(y, p, n_bootstrap=100, level=0.9, random_state=i).brier_band
         inside += low < 1 / 6 < high
     assert inside >= 30
 
@@ -212,8 +214,8 @@ def test_the_reliability_diagram_shows_the_curve(rng):
     y = np.where(X[:, 0] + rng.normal(size=300) > 0, "yes", "no")
     model = hg.LogisticRegression().fit(X, y)
     display = hg.plots.CalibrationDisplay.from_estimator(model, X, y, n_bins=6, n_bootstrap=20)
-    true, said = hg.calibration_curve(y, model.predict_proba(X)[:, 1], pos_label="yes", n_bins=6)
-    np.testing.assert_allclose(display.line_.get_xdata(), said)
+    true, predicted = hg.metrics.calibration_curve(y, model.predict_proba(X)[:, 1], pos_label="yes", n_bins=6)
+    np.testing.assert_allclose(display.line_.get_xdata(), predicted)
     np.testing.assert_allclose(display.line_.get_ydata(), true)
     assert np.all(display.band[0] <= display.band[1])
     assert "yes" in display.ax_.get_xlabel()
@@ -233,9 +235,9 @@ def test_a_margin_machine_on_adult_is_measured_and_repaired(real_data):
     y, y_test = (part[target].astype(str).str.contains(">50K").to_numpy().astype(int) for part in parts)
     machine = hg.LinearSVC().fit(X, y)
     squashed = 1 / (1 + np.exp(-machine.decision_function(X_test)))
-    before = hg.calibration_report(y_test, squashed, n_bootstrap=50)
+    before = hg.metrics.calibration_report(y_test, squashed, n_bootstrap=50)
     model = hg.CalibratedClassifierCV(hg.LinearSVC(), method="isotonic").fit(X, y)
-    after = hg.calibration_report(y_test, model.predict_proba(X_test)[:, 1], n_bootstrap=50)
+    after = hg.metrics.calibration_report(y_test, model.predict_proba(X_test)[:, 1], n_bootstrap=50)
     assert before.ece > 0.08
     assert after.ece < 0.03
     assert after.brier < before.brier
@@ -268,5 +270,5 @@ def test_a_weight_of_two_is_the_example_twice(method, classes, rng):
 def test_one_class_alone_is_the_negative_one_if_it_is_called_so(label, outcome, rng):
     """Brier score Σ (p − o)²/n with o = 0 for labels 0 and −1, and 1 for any other label."""
     p = rng.random(40)
-    report = hg.calibration_report(np.full(40, label), p, n_bootstrap=5)
+    report = hg.metrics.calibration_report(np.full(40, label), p, n_bootstrap=5)
     assert report.brier == pytest.approx(np.mean((p - outcome) ** 2))

@@ -23,7 +23,7 @@ def covers(interval, y):
 
 
 def within_binomial_error(inside, calibration, level):
-    """Is the share inside what conformal theory says: Beta-binomial over the draw of calibration and test rows?
+    """Is the share inside what conformal theory predicts: Beta-binomial over the draw of calibration and test rows?
 
     Given the calibration rows the coverage is Beta(k, m + 1 − k) with k = ⌈level (m + 1)⌉; the share in the test set is
     binomial around it. Four standard deviations are allowed.

@@ -224,14 +224,14 @@ def test_exposure_is_an_offset_and_a_weighted_rate():
     exposure = np.random.default_rng(1).uniform(0.2, 2.0, size=len(y))
     fit = hg.PoissonRegressor(alpha=0.0, tol=1e-12).fit
     one = fit(X, y, sample_weight=weight, exposure=exposure)
-    said = one.predict(X, exposure=exposure), one.coef_.copy(), one.intercept_
+    found = one.predict(X, exposure=exposure), one.coef_.copy(), one.intercept_
     two = hg.PoissonRegressor(alpha=0.0, tol=1e-12).fit(X, y, sample_weight=weight, offset=np.log(exposure))
-    np.testing.assert_array_equal(two.coef_, said[1])
-    np.testing.assert_allclose(two.predict(X, offset=np.log(exposure)), said[0], rtol=1e-14)
-    np.testing.assert_allclose(two.predict(X) * exposure, said[0], rtol=1e-12)
+    np.testing.assert_array_equal(two.coef_, found[1])
+    np.testing.assert_allclose(two.predict(X, offset=np.log(exposure)), found[0], rtol=1e-14)
+    np.testing.assert_allclose(two.predict(X) * exposure, found[0], rtol=1e-12)
     # Σ (e μ − y log μ) is, up to a constant, Σ e (μ − (y/e) log μ): rates weighted by exposure.
     rate = hg.PoissonRegressor(alpha=0.0, tol=1e-12).fit(X, y / exposure, sample_weight=weight * exposure)
-    np.testing.assert_allclose(np.append(rate.coef_, rate.intercept_), np.append(*said[1:]), rtol=1e-5)
+    np.testing.assert_allclose(np.append(rate.coef_, rate.intercept_), np.append(*found[1:]), rtol=1e-5)
     assert one.certificate_.kind == "gap"
     assert one.certificate_.converged
 
@@ -349,7 +349,7 @@ def test_the_shape_of_the_negative_binomial_is_fitted():
 
 
 @pytest.mark.mission("P1")
-def test_overdispersion_is_said():
+def test_overdispersion_is_reported():
     _, _, _, X, wild, _, _ = problem("negative binomial", n=800)
     model = hg.GLM("poisson").fit(X, wild)
     assert "Overdispersion" in model.summary()
@@ -388,7 +388,7 @@ def test_logistic_regression_is_the_bernoulli_model():
 
 @pytest.mark.mission("P1", "W5")
 def test_the_categorical_model_is_multinomial_logistic_regression():
-    """The gradient of Σ log softmax vanishes, which says: expected and observed feature sums of every class agree."""
+    """The gradient of Σ log softmax vanishes, which means: expected and observed feature sums of every class agree."""
     rng = np.random.default_rng(9)
     X = rng.normal(size=(500, 3))
     y = np.argmax(X @ rng.normal(size=(3, 3)) + rng.gumbel(size=(500, 3)), axis=1)
@@ -400,7 +400,7 @@ def test_the_categorical_model_is_multinomial_logistic_regression():
 
 
 @pytest.mark.mission("W5")
-def test_separation_is_said():
+def test_separation_is_reported():
     x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     with pytest.warns(ConvergenceWarning, match="no best fit without a penalty"):
         hg.GLM("bernoulli").fit(x, [0, 0, 1, 1])
@@ -593,13 +593,13 @@ def test_tweedie_likelihood_is_that_of_a_poisson_number_of_gamma_amounts(power, 
     k = np.arange(1, int(4 * count + 200))
     terms = scipy.stats.poisson.logpmf(k, count) + scipy.stats.gamma.logpdf(y[:, None], k * shape, scale=scale)
     expected = scipy.special.logsumexp(terms, axis=1)
-    said = family.log_likelihood(y, np.full(5, mean), phi)
+    found = family.log_likelihood(y, np.full(5, mean), phi)
     seen = expected > -500.0  # elsewhere the brute force underflows term by term
-    np.testing.assert_allclose(said[seen], expected[seen], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[seen], expected[seen], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(family.log_likelihood(np.zeros(1), np.full(1, mean), phi), -count, rtol=1e-12)
     many = np.repeat(y, 1000)  # so many that they are read off a spline
     np.testing.assert_allclose(
-        family.log_likelihood(many, np.full(5000, mean), phi), np.repeat(said, 1000), rtol=1e-9, atol=1e-7
+        family.log_likelihood(many, np.full(5000, mean), phi), np.repeat(found, 1000), rtol=1e-9, atol=1e-7
     )
 
 

@@ -178,7 +178,7 @@ def test_wrong_arguments_are_named(rng):
         hg.SVC(kernel=hg.kernels.Spectrum(2)).fit([1, 2, 3, 4], [0, 0, 1, 1])
 
 
-def test_saved_models_come_back(tmp_path):
+def test_saved_models_are_loaded_unchanged(tmp_path):
     X, y = three_classes()
     for model in (
         hg.SVC(kernel=2.0 * hg.kernels.RBF(1.0) + hg.Linear()),

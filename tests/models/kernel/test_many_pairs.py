@@ -83,7 +83,7 @@ def test_some_data_are_sparse_and_some_machines_need_more_than_pairs(rng):
 
 
 @pytest.mark.parametrize("nu", [False, True])
-def test_the_judge_of_many_is_the_judge_of_one(nu, rng):
+def test_values_of_many_machines_equal_those_of_each(nu, rng):
     """For any multipliers, feasible or not."""
     X = rng.normal(size=(40, 2))
     kernel = hg.kernels.RBF(1.0)

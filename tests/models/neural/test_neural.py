@@ -208,7 +208,7 @@ def test_regression_losses_estimate_what_they_should(capfd) -> None:
     mean = hg.MLPRegressor("poisson", (), solver="lbfgs", alpha=0.0, tol=1e-8).fit(X, y)
     assert mean.predict(X[:1])[0] == pytest.approx(y.mean(), rel=1e-6)
     assert mean.out_activation_ == "exp"
-    assert "illegal" not in capfd.readouterr().out  # BLAS says so there, and skips the product
+    assert "illegal" not in capfd.readouterr().out  # BLAS reports it there, and skips the product
 
 
 def test_a_loss_written_in_python() -> None:

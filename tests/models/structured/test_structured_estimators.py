@@ -18,15 +18,15 @@ X = [["The", "dog", "barks"], ["A", "cat", "sleeps"], ["Dogs", "bark"]]
 Y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
 TREES = [[1, 2, -1], [1, 2, -1], [1, -1]]
 MODELS = [
-    hg.ChainCRF(0.01, features=hg.TextFeatures()),
-    hg.StructuredSVM(0.01, features=hg.TextFeatures()),
-    hg.StructuredPerceptron(average=False, features=hg.TextFeatures()),
+    hg.ChainCRF(0.01, features=hg.structured.TextFeatures()),
+    hg.StructuredSVM(0.01, features=hg.structured.TextFeatures()),
+    hg.StructuredPerceptron(average=False, features=hg.structured.TextFeatures()),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 
 
 @every_model
-def test_learns_from_words(model):
+def test_models_learn_from_words(model):
     fitted = clone(model).fit(X, Y)
     assert fitted.predict(X) == Y
     assert fitted.score(X, Y) == 1.0
@@ -36,7 +36,7 @@ def test_learns_from_words(model):
     assert again.predict(X) == Y
     assert fitted.classes_.tolist() == ["DET", "NOUN", "VERB"]
     assert fitted.coef_.shape == (len(fitted.attributes_), 3)
-    assert fitted.features == hg.TextFeatures()
+    assert fitted.features == hg.structured.TextFeatures()
 
 
 @every_model
@@ -115,7 +115,7 @@ def test_constraints_are_kept():
 
 
 def test_probabilities_of_a_crf_fit_together():
-    model = hg.ChainCRF(0.01, features=hg.TextFeatures()).fit(X, Y)
+    model = hg.ChainCRF(0.01, features=hg.structured.TextFeatures()).fit(X, Y)
     for marginals, confidence, labels in zip(model.predict_marginals(X), model.predict_confidence(X), Y):
         np.testing.assert_allclose(marginals.sum(axis=1), 1.0)
         codes = np.searchsorted(model.classes_, labels)
@@ -169,12 +169,12 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="alpha"):
         hg.ChainCRF(alpha=-1).fit(X, Y)
     with pytest.raises(ValueError, match="parents"):
-        hg.TreeCRF(features=hg.TextFeatures()).fit(X, Y)
+        hg.TreeCRF(features=hg.structured.TextFeatures()).fit(X, Y)
     with pytest.raises(ValueError, match="NaN"):
         hg.ChainCRF().fit([[{"a": np.nan}]], [["x"]])
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        hg.ChainCRF(features=hg.TextFeatures(), max_iter=1).fit(X, Y)
-    fitted = hg.ChainCRF(features=hg.TextFeatures()).fit(X, Y)
+        hg.ChainCRF(features=hg.structured.TextFeatures(), max_iter=1).fit(X, Y)
+    fitted = hg.ChainCRF(features=hg.structured.TextFeatures()).fit(X, Y)
     with pytest.raises(ValueError, match="not seen in training"):
         fitted.log_likelihood(X, [["DET", "NOUN", "??"], Y[1], Y[2]])
 
@@ -202,9 +202,9 @@ def test_part_of_speech_on_a_real_treebank(real_data):
     baseline = np.mean([tag == "NOUN" for sentence in test_tags for tag in sentence])
     assert baseline < 0.25
     for model, least in [
-        (hg.ChainCRF(2e-4, features=hg.TextFeatures(), max_iter=40), 0.885),
-        (hg.StructuredPerceptron(5, features=hg.TextFeatures()), 0.885),
-        (hg.StructuredSVM(2e-3, features=hg.TextFeatures(), max_iter=5), 0.885),
+        (hg.ChainCRF(2e-4, features=hg.structured.TextFeatures(), max_iter=40), 0.885),
+        (hg.StructuredPerceptron(5, features=hg.structured.TextFeatures()), 0.885),
+        (hg.StructuredSVM(2e-3, features=hg.structured.TextFeatures(), max_iter=5), 0.885),
     ]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # few passes are enough for this test
@@ -219,7 +219,7 @@ def test_same_optimum_and_accuracy_as_crfsuite(real_data, tmp_path):
     pycrfsuite = pytest.importorskip("pycrfsuite", reason="python-crfsuite is an optional peer")
     words, tags = sentences(real_data("en_ewt-ud-dev.conllu.gz"))
     test_words, test_tags = sentences(real_data("en_ewt-ud-test.conllu.gz"))
-    extract, n = hg.TextFeatures(), len(words)
+    extract, n = hg.structured.TextFeatures(), len(words)
     trainer = pycrfsuite.Trainer("lbfgs", verbose=False)
     for sentence, labels in zip(words, tags):
         trainer.append(extract(sentence), labels)
@@ -239,9 +239,9 @@ def test_same_optimum_and_accuracy_as_crfsuite(real_data, tmp_path):
 @pytest.mark.mission("S3")
 def test_learner_over_chains_and_trees_is_the_named_estimator():
     """A hypothesis space, a loss and a penalty: the three losses over one space."""
-    space = hg.Chain(features=hg.TextFeatures())
+    space = hg.Chain(features=hg.structured.TextFeatures())
     crf = hg.Learner(space, hg.StructuredLogistic(), hg.L2(0.01)).fit(X, Y)
-    named = hg.ChainCRF(0.01, features=hg.TextFeatures(), tol=1e-6).fit(X, Y)
+    named = hg.ChainCRF(0.01, features=hg.structured.TextFeatures(), tol=1e-6).fit(X, Y)
     np.testing.assert_allclose(crf.coef_.toarray(), named.coef_.toarray())
     assert crf.certificate_.converged
     svm = hg.Learner(space, hg.StructuredHinge(), hg.L2(0.01), tol=1e-3).fit(X, Y)
@@ -252,7 +252,7 @@ def test_learner_over_chains_and_trees_is_the_named_estimator():
         assert model.predict(X) == Y
         assert model.score(X, Y) == 1.0
     assert perceptron.score(X, Y) > 0.5
-    pairs = list(zip([hg.TextFeatures()(words) for words in X], TREES))
+    pairs = list(zip([hg.structured.TextFeatures()(words) for words in X], TREES))
     tree = hg.Learner(hg.TreeOutput(), hg.StructuredLogistic(), hg.L2(0.01)).fit(pairs, Y)
     assert tree.predict(pairs) == Y
     with pytest.raises(TypeError, match="not a loss of sequences"):
@@ -291,7 +291,7 @@ def test_single_precision_ends_in_a_double_certificate(valued):
 
 
 @pytest.mark.mission("S1")
-def test_names_are_told_apart_by_their_letters():
+def test_names_are_recognised_by_their_letters():
     """Equal names in different objects are one attribute; names of other alphabets and lengths are others."""
     names = ["a", "á", "語", "😀", "ab", "x" * 300, ""]
     X = [[[name] for name in names], [["".join(list(name))] for name in names] * 700]

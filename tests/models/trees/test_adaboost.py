@@ -49,7 +49,7 @@ def test_every_stump_is_the_best_of_all_cuts(criterion, n, limits, rng):
 
 
 @pytest.mark.mission("T5")
-def test_a_side_without_a_class_says_so_exactly(rng):
+def test_a_side_without_a_class_has_probability_zero_exactly(rng):
     X = np.sort(rng.normal(size=(1000, 1)), axis=0)
     y = (np.arange(1000) >= 300) & ((np.arange(1000) < 600) | (rng.random(1000) < 0.5))
     model = hg.AdaBoostClassifier(n_estimators=1).fit(X, y)

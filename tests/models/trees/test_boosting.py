@@ -216,7 +216,7 @@ def test_likelihoods_satisfy_their_score_equation(loss, rng):
 
 
 class Cubic:
-    """A loss nobody registered."""
+    """A loss that is not registered."""
 
     convex = True
 
@@ -361,7 +361,7 @@ def test_pickle_float32_order_and_large_trees(rng):
         ({"early_stopping": "maybe"}, "early_stopping"),
     ],
 )
-def test_wrong_settings_say_which(options, message, rng):
+def test_errors_name_the_wrong_setting(options, message, rng):
     X, y = make(rng, 50)
     with pytest.raises(ValueError, match=message):
         hg.HistGradientBoostingRegressor(**options).fit(X, y)

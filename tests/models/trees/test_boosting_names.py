@@ -1,4 +1,4 @@
-"""Boosting under both of scikit-learn's names: every parameter and attribute does what it says."""
+"""Boosting under both of scikit-learn's names: every parameter and attribute does what its documentation states."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_rounds_have_two_names_and_one_meaning(rng):
 @pytest.mark.mission("T8")
 def test_when_stopping_early_is_the_default(rng):
     X, y = make(rng, 10_500, 3)
-    y = rng.permutation(y)  # nothing to learn: whoever watches stops
+    y = rng.permutation(y)  # nothing to learn: the monitor stops
     assert hg.HistGradientBoostingRegressor(max_iter=60).fit(X, y).n_iter_ < 60
     assert hg.GradientBoostingRegressor(n_estimators=60).fit(X, y).n_iter_ == 60
     assert hg.GradientBoostingRegressor(n_estimators=60, n_iter_no_change=3).fit(X[:900], y[:900]).n_iter_ < 60
@@ -199,7 +199,7 @@ def test_out_of_sample_improvement_is_the_fall_of_the_loss_on_rows_left_out(clas
 
 
 @pytest.mark.mission("T8")
-def test_what_is_out_of_the_sample_tells_noise_from_signal(rng):
+def test_rows_out_of_the_sample_separate_noise_from_signal(rng):
     X, y = make(rng, 400)
     noise = hg.GradientBoostingRegressor(n_estimators=80, subsample=0.5, max_leaf_nodes=8).fit(X, rng.permutation(y))
     assert noise.oob_improvement_.sum() < 0 < noise.train_score_[0] - noise.train_score_[-1]

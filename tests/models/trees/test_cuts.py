@@ -64,7 +64,7 @@ def test_random_thresholds_part_the_rows_of_every_node(model, sparse, rng):
         members = {0: np.arange(80)}
         for node in range(len(feature)):
             if feature[node] < 0:
-                rows = members[node]  # grown until the leaves are pure, or nothing tells their rows apart
+                rows = members[node]  # grown until the leaves are pure, or no feature separates their rows
                 assert len(np.unique(y[rows])) == 1 or len(np.unique(X[rows], axis=0)) == 1
                 continue
             below = X[members[node], feature[node]] <= threshold[node]

@@ -87,7 +87,7 @@ def test_drawn_and_printed(rng):
         (hg.ExtraTreesClassifier(oob_score=True), "bootstrap"),
     ],
 )
-def test_wrong_settings_say_which(model, message, rng):
+def test_errors_name_the_wrong_setting(model, message, rng):
     with pytest.raises(ValueError, match=message):
         model.fit(rng.normal(size=(20, 2)), np.arange(20) % 2)
 
@@ -118,7 +118,7 @@ def test_softmax_over_trees_and_l2_on_leaves(rng):
         hg.Learner(hg.Tree(), hg.Squared(), hg.L1(1.0)).fit(X, X[:, 0])
 
 
-def test_rules_write_numbers_for_people():
+def test_rules_round_numbers_for_readers():
     X, y = np.arange(40.0)[:, None] * 1000, np.repeat([0.0123456, 54321.0], 20)
     text = hg.DecisionTreeRegressor().fit(X, y).rules(["x"], decimals=0)
     assert text.splitlines() == ["x <= 19500", "  0.01  (20 rows)", "x > 19500", "  54321  (20 rows)"]

@@ -51,7 +51,7 @@ def test_a_forest_grown_in_two_fits_is_the_forest_grown_in_one(make, settings, r
 
 
 @pytest.mark.mission("T4")
-def test_what_a_continued_forest_cannot_do_is_said(rng):
+def test_what_a_continued_forest_cannot_do_is_an_error(rng):
     X, y = table(hg.RandomForestClassifier, rng, 60)
     forest = hg.RandomForestClassifier(5, warm_start=True).fit(X, y)
     with pytest.warns(UserWarning, match="adds no trees"):

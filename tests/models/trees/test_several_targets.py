@@ -88,7 +88,7 @@ def test_forests_of_several_targets(table, tmp_path):
     assert len(classes) == 10
 
 
-def test_what_several_targets_cannot_do_is_said(table):
+def test_what_several_targets_cannot_do_is_an_error(table):
     X, Y, labels = table
     with pytest.raises(ValueError, match=r"criterion must be one of 'gini', 'entropy'"):
         hg.DecisionTreeClassifier(criterion="misclassification").fit(X, labels)
