@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hinge._parameters import Constraints, at_least
 from hinge.models.base import check_fit, require_no_overflow
-from hinge.models.bayes.evidence import EPS, EvidenceRegressor
+from hinge.models.bayes.evidence import EPS, EvidenceRegressor, precision
 from hinge.models.bayes.predictive import Array
 from hinge.models.callbacks import iterations, with_callbacks
 from hinge.problem.numerics import weighted_sum
@@ -99,8 +99,13 @@ class ARDRegression(EvidenceRegressor):
                 if self.compute_score:
                     self.scores_.append(self._score(w, lam, alpha, misfit, posterior.logdet, total))
                 gamma = 1.0 - lam[kept] * posterior.variances
-                lam[kept] = (gamma + 2.0 * self.lambda_1) / (w[kept] ** 2 + 2.0 * self.lambda_2)
-                alpha = (total - gamma.sum() + 2.0 * self.alpha_1) / (misfit + 2.0 * self.alpha_2)
+                squares = w[kept] ** 2 + 2.0 * self.lambda_2
+                # The precision of a weight of zero is infinite without a prior.
+                lam[kept] = np.divide(
+                    gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares > 0
+                )
+                misfit += 2.0 * self.alpha_2
+                alpha = precision(total - gamma.sum() + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
                 kept = np.flatnonzero(lam < self.threshold_lambda)
                 w[lam >= self.threshold_lambda] = 0.0
                 stopped = report is not None and report(None)
