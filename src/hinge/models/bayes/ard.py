@@ -102,7 +102,7 @@ class ARDRegression(EvidenceRegressor):
                 squares = w[kept] ** 2 + 2.0 * self.lambda_2
                 # The precision of a weight of zero is infinite without a prior.
                 lam[kept] = np.divide(
-                    gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares > 0
+                    gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares != 0
                 )
                 misfit += 2.0 * self.alpha_2
                 alpha = precision(total - gamma.sum() + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")

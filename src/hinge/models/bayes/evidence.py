@@ -28,7 +28,7 @@ EPS = np.finfo(np.float64).eps
 
 def precision(freedom: float, squares: float, what: str, remedy: str) -> float:
     """The next α or λ; an error where it would be infinite: the prior then leaves the evidence without a maximum."""
-    if not squares > 0.0:
+    if squares == 0.0:
         raise ValueError(f"{what}, so the evidence has no maximum: set {remedy} > 0.")
     return freedom / squares
 
