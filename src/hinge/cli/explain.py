@@ -56,10 +56,15 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
             lines.append(f"  {word[:24]:<24}  {share:+.4g}  {bar}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
-        "contributions": [{"column": c, "value": None if v is None else v if isinstance(v, (int, float)) else str(v), "share": s} for c, v, s in cells],
+        "contributions": [{"column": c, "value": _for_json(v), "share": s} for c, v, s in cells],
         "words": {c: [{"word": w, "share": s} for w, s in parts[:SHOWN_WORDS]] for c, parts in words.items()},
     }  # fmt: skip
     return data, lines
+
+
+def _for_json(cell: Any) -> Any:
+    """A cell as JSON has it: other types and infinite numbers as text."""
+    return cell if cell is None or (isinstance(cell, int | float) and np.isfinite(cell)) else str(cell)
 
 
 def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:

@@ -106,6 +106,7 @@ class ARDRegression(EvidenceRegressor):
                 )
                 misfit += 2.0 * self.alpha_2
                 alpha = precision(total - gamma.sum() + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
+                require_no_overflow(np.divide(1.0, alpha))
                 kept = np.flatnonzero(lam < self.threshold_lambda)
                 w[lam >= self.threshold_lambda] = 0.0
                 stopped = report is not None and report(None)

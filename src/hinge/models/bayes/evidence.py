@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, at_least, shared
-from hinge.models.base import check_predict, keep_float32
+from hinge.models.base import check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.predictive import Array, predicted
 from hinge.models.callbacks import CallbackSupportMixin
 from hinge.problem.decisions import Normal
@@ -80,6 +80,7 @@ class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
         variance = np.maximum(np.einsum("ij,ij->i", A @ self.sigma_, A), 0.0) + 1.0 / self.alpha_
         if self.fit_intercept:
             variance += 1.0 / (self.alpha_ * self._total)
+        require_no_overflow(mean, variance)
         return Normal(mean, np.sqrt(variance))
 
     @property

@@ -128,6 +128,4 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
             prior = np.log(self.priors_)
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
-        if output == OUTPUT.joint:  # a distance overflowed: the density is zero
-            return np.where(np.isnan(values), -np.inf, values)
         return as_output(values, output, prior)
