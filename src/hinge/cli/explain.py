@@ -64,7 +64,9 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
 
 def _for_json(cell: Any) -> Any:
     """A cell as JSON has it: other types and infinite numbers as text."""
-    return cell if cell is None or (isinstance(cell, int | float) and np.isfinite(cell)) else str(cell)
+    return (
+        cell if cell is None or isinstance(cell, int) or (isinstance(cell, float) and np.isfinite(cell)) else str(cell)
+    )
 
 
 def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
@@ -103,7 +105,15 @@ def _all_rows(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any]
         lines += [f"  {e.name:<24}  {format_number(e.value):>10}" for e in words]
     data = {
         "unit": unit,
-        "words": [{"word": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in words],
-        "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],
+        "words": [{"word": e.name} | _interval(e) for e in words],
+        "importances": [{"column": e.name} | _interval(e) for e in effects],
     }
     return data, lines
+
+
+def _interval(effect: column_effects.Effect) -> dict[str, float | None]:
+    """An effect as JSON has it; one row has no standard error."""
+    return {
+        name: value if np.isfinite(value) else None
+        for name, value in (("rise", effect.value), ("low", effect.low), ("high", effect.high))
+    }

@@ -86,7 +86,8 @@ class ARDRegression(EvidenceRegressor):
         yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
         posterior_of = _WidePosteriors(problem, total) if len(y) < d else _Posteriors(problem, total, moment)
         require_no_overflow(moment, yy)
-        alpha, lam, w = 1.0 / (yy / total + EPS), np.ones(d), np.zeros(d)
+        alpha: float = 1.0 / (yy / total + EPS)
+        lam, w = np.ones(d), np.zeros(d)
         kept = np.arange(d)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge._parameters import Constraints, between, one_of
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.generative.base import OUTPUT, as_output
+from hinge.models.generative.base import as_output
 from hinge.models.generative.discriminant import SINGULAR, GaussianDiscriminant
 
 
