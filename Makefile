@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 NEEDED = $(BIN)/python tools/dependencies.py
 
-.PHONY: build ready demo wheels test-wheel test test-all test-hostile test-memory test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
+.PHONY: build ready demo wheels test-wheel test test-all test-hostile test-hostile-all test-memory test-sanitize test-threads test-proofs test-seeds test-sklearn test-mutants test-native coverage lint format bench docs clean
 
 $(VENV)/.made:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -90,6 +90,12 @@ test-proofs: ready
 SECONDS ?= 600
 test-hostile: ready
 	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -W ignore -m hostile --seconds $(SECONDS) --state ../build/hostile.json
+
+# The same in WORKERS parallel processes for SECONDS: 100,000 model files and calls, 10,000 tables, 5,000 proofs, 10,002 fits of
+# an estimator of each family, from seed FIRST on: make test-hostile-all WORKERS=16 SECONDS=480 FIRST=10000000
+FIRST ?= 10000000
+test-hostile-all: ready
+	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -W ignore -m hostile.campaign --workers $(WORKERS) --seconds $(SECONDS) --first $(FIRST) $(ARGS)
 
 # Peak memory of fits on a table in blocks, against one ten times as large, in a child process.
 test-memory: ready

@@ -35,11 +35,19 @@ def naming(argument: str, column: str = "") -> Iterator[None]:
         raise
 
 
+def refuse_equal_names(error: Exception) -> None:
+    """Raise a clearer error if narwhals refused a data frame for columns of one name."""
+    if type(error).__name__ == "DuplicateError":
+        names = " and ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])
+        raise ValueError(f"X has columns of one name: {names}. Give every column a name of its own.") from None
+
+
 def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
     """scikit-learn's function of the same name; with ``y_numeric``, texts are converted to numbers or rejected."""
     try:
         found = validation.validate_data(estimator, X, y, **options)
-    except CONVERSIONS:
+    except CONVERSIONS as error:
+        refuse_equal_names(error)
         with naming("y" if _are_numbers(X) else "X", _first_wrong_column(X)):
             raise
     # scikit-learn looks for NaN before it converts objects to numbers, so it misses None, and it does not convert texts.

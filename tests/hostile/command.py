@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from hinge.errors import DATA, MODEL
 from hostile import model_files, tables
 from hostile.runner import Group
 
@@ -72,6 +73,7 @@ def random(seed: int) -> str:
 def cases() -> Iterator[str]:
     yield from (random(seed) for seed in range(10**9, 10**9 + 160))
     yield from (f"arguments|{seed}" for seed in range(40))
+    yield from (f"model|{seed}" for seed in range(20))
 
 
 def hinge(*arguments: str) -> tuple[int, str, str]:
@@ -95,7 +97,7 @@ def judged(*arguments: str) -> str:
     """What the command prints; a refusal is a ValueError, and anything else than a result or a refusal is unclear."""
     code, out, err = hinge(*arguments)
     last = err.strip().splitlines()[-1] if err.strip() else ""
-    if code == 1 or "Traceback" in err or code not in (0, 1, 2, 3, 4):
+    if code == 1 or "Traceback" in err or code not in (0, 1, 2, 3, 4) or " cannot be used: " in last:
         raise RuntimeError(f"exit {code}: {last}")
     if code and not last:
         raise RuntimeError(f"exit {code} without a word")
@@ -178,7 +180,7 @@ def predict(rng: tables.Random, folder: Path) -> None:
 
 
 def model(rng: tables.Random, folder: Path) -> None:
-    """A model of the command with a right checksum and wrong content. Anything will do but a crash."""
+    """A model of the command with a right checksum and wrong content: any result, or one line that names the file."""
     task = str(rng.choice(TASKS))
     content = (models() / task / "model.hinge").read_bytes()
     metadata, arrays = model_files.header(content), safetensors.numpy.load(content)
@@ -196,7 +198,11 @@ def model(rng: tables.Random, folder: Path) -> None:
         ["predict", str(path), data, "--json"], ["predict", str(path), data, "--interval", "0.8"], ["inspect", str(path)],
         ["explain", str(path), data, "--row", "3"], ["verify", str(path)],
     ):  # fmt: skip
-        hinge(*words)
+        code, _, err = hinge(*words)
+        if code:
+            lines = err.strip().splitlines()
+            named = len(lines) == 1 and (path.name in lines[0] or code == DATA)
+            assert code in (DATA, MODEL) and named, f"{words[0]}: exit {code}: {err[-300:]}"
 
 
 def report(rng: tables.Random, folder: Path) -> None:

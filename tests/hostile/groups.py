@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostile import allocation, api, checkpoints, command, machine, model_files, sources, sparse, structured
+from hostile import allocation, api, checkpoints, command, machine, model_files, proofs, sources, sparse, structured
 from hostile.runner import Group
 
 GROUPS: dict[str, Group] = {
@@ -19,3 +19,5 @@ GROUPS: dict[str, Group] = {
         allocation.GROUP,
     )
 }
+# Only for the long part: the ordinary suite has its own tests of these.
+LONG: dict[str, Group] = {proofs.GROUP.name: proofs.GROUP}

@@ -281,6 +281,9 @@ def leaks(name: str, fits: str) -> None:
     hg.set_num_threads(1)
     window()
     first, second = window(), window()
+    print(
+        f"{first[0]:.2f} and {second[0]:.2f} bytes of the heap, {first[1]:.3f} and {second[1]:.3f} objects of Python a fit"
+    )
     for what, grown in zip(("bytes of the heap", "objects of Python"), np.minimum(first, second)):
         assert grown < LEAK, f"{grown:.1f} {what} a fit"
 

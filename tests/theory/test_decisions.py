@@ -40,6 +40,18 @@ LAWS = [
 ]
 
 
+@pytest.mark.parametrize("loss", [hg.Squared(), hg.Absolute(), hg.Quantile(0.9), hg.Huber(1.0)])
+def test_a_normal_of_no_width_is_a_point(loss):
+    """The prediction of a noise-free Gaussian process at a row of its data, of which SciPy's moments are NaN."""
+    law = Normal([1.0, 2.0], [0.0, 3.0])
+    np.testing.assert_allclose(law.bayes_action(loss)[0], 1.0)
+    for found in (law.mean, law.mode, law.median, law.quantile(0.99), law.interval(0.9)[0], law.sample(1)[0]):
+        assert found[0] == 1.0
+    np.testing.assert_array_equal([law.std, law.variance], [[0.0, 3.0], [0.0, 9.0]])
+    np.testing.assert_array_equal([law.cdf(0.99)[0], law.cdf(1.0)[0]], [0.0, 1.0])
+    np.testing.assert_allclose(law.cdf(5.0)[1], 0.8413447460685429)
+
+
 @pytest.mark.parametrize(("ours", "law", "mode"), LAWS, ids=[repr(ours) for ours, *_ in LAWS])
 def test_a_distribution_is_scipys(ours, law, mode):
     assert ours.shape == ()

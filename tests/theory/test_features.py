@@ -82,6 +82,33 @@ def test_wide_sparse_monomials():
     np.testing.assert_allclose((Z @ Z.T).toarray(), (1 + (X @ X.T).toarray()) ** 2, rtol=1e-12)
     with pytest.raises(ValueError, match=r"more than can be indexed. Use a polynomial kernel"):
         hg.PolynomialFeatures(5).fit(X)
+    with pytest.raises(ValueError, match="takes more than"):  # 41 products, made from 10¹¹ of lower degrees
+        hg.PolynomialFeatures((39, 40), interaction_only=True).fit(np.ones((2, 40)))
+
+
+def test_monomials_of_high_degree():
+    """Factors beyond 170! are computed in logarithms, and names from those of the degree below."""
+    x, z = np.array([[0.3, 0.2]]), np.array([[0.1, 0.4]])
+    phi = hg.PolynomialFeatures(400, kernel_weights=True).fit(x)
+    assert (phi.transform(x) @ phi.transform(z).T).item() == pytest.approx(1.11**400, rel=1e-11)
+    sparse = phi.transform(scipy.sparse.csr_array(x)) @ phi.transform(scipy.sparse.csr_array(z)).T
+    assert sparse.toarray().item() == pytest.approx(1.11**400, rel=1e-11)
+    names, (left, right) = phi.get_feature_names_out(["u", "v"]), phi.powers_.T
+    assert names[-1] == "v^400" and names[1] == "u" and "u^399 v" in names
+    assert [name.count("u") for name in names] == (left > 0).tolist()
+    assert [name.count("v") for name in names] == (right > 0).tolist()
+    with pytest.raises(ValueError, match="degree=10001 is too large"):
+        hg.PolynomialFeatures(10_001).fit(x)
+
+
+def test_a_map_of_eight_million_outputs_is_saved_loaded_named_and_used(tmp_path):
+    X = scipy.sparse.random_array((20, 4000), density=0.002, rng=np.random.default_rng(0), format="csr")
+    phi = hg.PolynomialFeatures(2).fit(X)
+    hg.save(phi, tmp_path / "phi.hinge")
+    loaded = hg.load(tmp_path / "phi.hinge")
+    assert (loaded.transform(X) != phi.transform(X)).nnz == 0
+    assert loaded.transform(X).shape == (20, comb(4002, 2))
+    assert loaded.get_feature_names_out()[-1] == "x3999^2"
 
 
 @pytest.mark.mission("F2")

@@ -150,13 +150,13 @@ def predict(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Predict the target for the rows of FILE (- for standard input)."""
-    with guard():
+    with guard(model):
         if by_blocks(file, memory, dask):
             from hinge.cli.large import run_predict
 
             emit(as_json, *run_predict(model, file, out, memory, dask))
             return
-    with guard(), given_file(file) as place:
+    with guard(model), given_file(file) as place:
         from hinge.cli.predict import run
 
         result = run(model, place, out, with_inputs, as_json, interval)
@@ -171,7 +171,7 @@ def report(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write a report of MODEL on the rows of FILE, which must contain the target."""
-    with guard():
+    with guard(model):
         from hinge.cli.report import run
 
         check_place(out)
@@ -185,7 +185,7 @@ def compare(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare two models, and their scores on the rows of FILE if it is given."""
-    with guard():
+    with guard(first, second):
         from hinge.cli.compare import run
 
         emit(as_json, *run(first, second, file))
@@ -199,7 +199,7 @@ def explain(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Explain the predictions of MODEL: over all rows of FILE, or for one row."""
-    with guard():
+    with guard(model):
         from hinge.cli.explain import run
 
         emit(as_json, *run(model, file, row, seed))
@@ -208,7 +208,7 @@ def explain(
 @app.command()
 def inspect(model: Model, as_json: Json = False) -> None:
     """Show the contents of a model file."""
-    with guard():
+    with guard(model):
         from hinge.cli.inspect import run
 
         emit(as_json, *run(model))
@@ -221,7 +221,7 @@ def verify(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Check that a model file is complete and unaltered; with FILE, recompute its certificate."""
-    with guard():
+    with guard(model):
         from hinge.cli.verify import run
 
         emit(as_json, *run(model, file))
@@ -234,7 +234,7 @@ def export(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write MODEL as ONNX, for use without hinge."""
-    with guard():
+    with guard(model):
         from hinge.cli.export import run
 
         emit(as_json, *run(model, out))

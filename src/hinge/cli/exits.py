@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from hinge.errors import BUG, DATA, INTERRUPTED, OK, USAGE, UserError, in_shell
+from hinge.errors import BUG, DATA, INTERRUPTED, MODEL, OK, USAGE, UserError, in_shell
 
 
 def check_place(out: Path, *, folder: bool = False) -> None:
@@ -47,8 +47,11 @@ def given_file(file: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def guard() -> Iterator[None]:
-    """Turn exceptions into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks."""
+def guard(*models: Path) -> Iterator[None]:
+    """Turn exceptions into one line on stderr and an exit code. HINGE_DEBUG=1 shows tracebacks.
+
+    Where model files are used, an unexpected exception names them: a changed file may contradict itself anywhere.
+    """
     try:
         with in_shell():
             yield
@@ -70,6 +73,10 @@ def guard() -> Iterator[None]:
         if os.environ.get("HINGE_DEBUG"):
             raise
         what = " ".join(str(error).split())[:500]
+        if models:
+            names = " or ".join(map(str, dict.fromkeys(models)))
+            cause = "the file was changed after it was written, or this is an error of hinge"
+            _leave(f"{names} cannot be used: {type(error).__name__}: {what} ({cause}; HINGE_DEBUG=1 shows where)", MODEL)
         _leave(f"{type(error).__name__}: {what} (unexpected; HINGE_DEBUG=1 shows where)", BUG)
 
 

@@ -56,10 +56,17 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
             lines.append(f"  {word[:24]:<24}  {share:+.4g}  {bar}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
-        "contributions": [{"column": c, "value": None if v is None else v if isinstance(v, (int, float)) else str(v), "share": s} for c, v, s in cells],
+        "contributions": [{"column": c, "value": _for_json(v), "share": s} for c, v, s in cells],
         "words": {c: [{"word": w, "share": s} for w, s in parts[:SHOWN_WORDS]] for c, parts in words.items()},
     }  # fmt: skip
     return data, lines
+
+
+def _for_json(cell: Any) -> Any:
+    """A cell as JSON has it: other types and infinite numbers as text."""
+    return (
+        cell if cell is None or isinstance(cell, int) or (isinstance(cell, float) and np.isfinite(cell)) else str(cell)
+    )
 
 
 def contributions(fitted: TableModel, frame: Any, row: int, seed: int) -> tuple[np.ndarray, float, float, str]:
@@ -98,7 +105,15 @@ def _all_rows(fitted: TableModel, file: Path, seed: int) -> tuple[dict[str, Any]
         lines += [f"  {e.name:<24}  {format_number(e.value):>10}" for e in words]
     data = {
         "unit": unit,
-        "words": [{"word": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in words],
-        "importances": [{"column": e.name, "rise": e.value, "low": e.low, "high": e.high} for e in effects],
+        "words": [{"word": e.name} | _interval(e) for e in words],
+        "importances": [{"column": e.name} | _interval(e) for e in effects],
     }
     return data, lines
+
+
+def _interval(effect: column_effects.Effect) -> dict[str, float | None]:
+    """An effect as JSON has it; one row has no standard error."""
+    return {
+        name: value if np.isfinite(value) else None
+        for name, value in (("rise", effect.value), ("low", effect.low), ("high", effect.high))
+    }

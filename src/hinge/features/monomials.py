@@ -9,8 +9,8 @@ times a run of columns of the degree below; both the dense and the sparse form a
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement
-from math import comb, factorial, inf, lgamma, log, prod
+from collections.abc import Iterator
+from math import comb, inf, lgamma, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from hinge._validation import validate_data
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1
 MOST_NAMES = 10_000_000
-MOST_DEGREE = 1_000_000
+MOST_DEGREE = 10_000
 
 
 class PolynomialFeatures(TransformerMixin, Estimator):
@@ -113,17 +113,17 @@ class PolynomialFeatures(TransformerMixin, Estimator):
 
     def _count(self, d: int, low: int, high: int) -> int:
         """The number of monomials; raises for too many before the exact number is computed."""
+        if high > MOST_DEGREE:
+            raise ValueError(f"degree={self.degree} is too large: at most {MOST_DEGREE}, since 1.08^10000 overflows.")
         # Σ_{k ≤ high} C(d + k − 1, k) = C(d + high, high); of each feature once, Σ C(d, k) ≤ 2^d.
         size = lgamma(d + high + 1) - lgamma(d + 1) - lgamma(high + 1)
         size = min(size, d * log(2.0)) if self.interaction_only else size
-        count = (
-            _number(d, low, high, self.interaction_only)
-            if size < log(MOST_OUTPUTS) + 30 and high <= MOST_DEGREE
-            else inf
-        )
-        if count > MOST_OUTPUTS:
+        count = _number(d, low, high, self.interaction_only) if size < log(MOST_OUTPUTS) + 30 else inf
+        # Products of high degree are made from those of lower ones, of which there may be more.
+        most = comb(d, min(high, d // 2)) if self.interaction_only and count < inf else count
+        if max(count, most) > MOST_OUTPUTS:
             raise ValueError(
-                f"degree={self.degree} of {d} features gives more than {MOST_OUTPUTS} monomials, more than can be indexed. Use a "
+                f"degree={self.degree} of {d} features takes more than {MOST_OUTPUTS} monomials, more than can be indexed. Use a "
                 f"polynomial kernel instead: hg.SVC(kernel=hg.kernels.Polynomial({high})) does not write them out."
             )
         return int(count) + (low > 0 and self.include_bias) - (low == 0 and not self.include_bias)
@@ -165,21 +165,31 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         if max(self.n_output_features_, self.n_features_in_) > MOST_NAMES:
             raise ValueError(f"{self.n_output_features_} outputs are too many to name; at most {MOST_NAMES} are named.")
         names = _check_feature_names_in(self, input_features)
-        out = []
-        for features in self._monomials():
-            powers = {j: features.count(j) for j in dict.fromkeys(features)}
-            out.append(" ".join(str(names[j]) if p == 1 else f"{names[j]}^{p}" for j, p in powers.items()) or "1")
-        return np.array(out, dtype=object)
+        powers = np.array(["", "", *(f"^{p}" for p in range(2, max(self.degrees_, default=0) + 1))], dtype=object)
+        factors = names.astype(object)[:, None] + powers[1:]  # x_j^p at [j, p − 1]
+        whole = rest = np.array([""], dtype=object)  # of each monomial, and without its first factor
+        named = [np.array(["1"], dtype=object)] if 0 in self.degrees_ else []
+        for k, source, feature, power in self._steps():
+            after = " " + whole if k > 1 else whole
+            rest = np.where(power > 1, rest[source], after[source])
+            whole = factors[feature, power - 1] + rest
+            if k in self.degrees_:
+                named.append(whole)
+        return np.concatenate(named)
 
     @property
     def powers_(self) -> np.ndarray:
         """The exponents, one row per output."""
         check_is_fitted(self)
-        powers = np.zeros((self.n_output_features_, self.n_features_in_), dtype=np.int64)
-        for row, features in zip(powers, self._monomials()):
-            for j in features:
-                row[j] += 1
-        return powers
+        out = np.zeros((self.n_output_features_, self.n_features_in_), dtype=np.int64)
+        powers, at = np.zeros((1, self.n_features_in_), dtype=np.int64), int(0 in self.degrees_)
+        for k, source, feature, _ in self._steps():
+            powers = powers[source]
+            powers[np.arange(len(powers)), feature] += 1
+            if k in self.degrees_:
+                out[at : at + len(powers)] = powers
+                at += len(powers)
+        return out
 
     @property
     def weights_(self) -> np.ndarray:
@@ -187,13 +197,22 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         check_is_fitted(self)
         if not self.kernel_weights:
             return np.ones(self.n_output_features_)
+        repeats = np.zeros(1)
+        weights = [self._weight(0, repeats)] if 0 in self.degrees_ else []
+        for k, source, _, power in self._steps():
+            repeats = repeats[source] + np.log(power)
+            if k in self.degrees_:
+                weights.append(self._weight(k, repeats))
+        return np.concatenate(weights)
+
+    def _weight(self, k: int, repeats: np.ndarray) -> np.ndarray:
+        """The factors of monomials of degree k from log a!; in logarithms, since 171! exceeds a double."""
         M, c = self._degrees()[1], float(self.coef0)
-        squares = []
-        for features in self._monomials():
-            repeats = prod(factorial(features.count(j)) for j in set(features))
-            k = len(features)
-            squares.append(factorial(M) // (factorial(M - k) * repeats) * c ** (M - k))
-        return np.sqrt(np.array(squares, dtype=np.float64))
+        if c == 0 and k < M:
+            return np.zeros(len(repeats))
+        top = lgamma(M + 1) - lgamma(M - k + 1) + ((M - k) * log(c) if k < M else 0.0)
+        with np.errstate(over="ignore"):
+            return np.exp((top - repeats) / 2)
 
     def _degrees(self) -> tuple[int, int]:
         degree = self.degree
@@ -202,9 +221,18 @@ class PolynomialFeatures(TransformerMixin, Estimator):
             raise ValueError(f"degree must be a whole number ≥ 0, or a pair (min, max) of them; got {degree!r}.")
         return int(low), int(high)
 
-    def _monomials(self) -> Any:
-        choose = combinations if self.interaction_only else combinations_with_replacement
-        return (features for k in self.degrees_ for features in choose(range(self.n_features_in_), k))
+    def _steps(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """For k = 1, 2, …, the monomials of degree k as x_j times one of degree k − 1: k, which one, j, and the power of x_j."""
+        d, skip = self.n_features_in_, int(self.interaction_only)
+        first, power = np.full(1, d), np.zeros(1, dtype=np.int64)
+        for k in range(1, max(self.degrees_, default=0) + 1):
+            begins = self._starts(k - 1)[skip : skip + d] if k > 1 else np.zeros(d, dtype=np.int64)
+            counts = len(first) - begins
+            feature = np.repeat(np.arange(d), counts)
+            source = np.arange(len(feature)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+            power = np.where(feature == first[source], power[source] + 1, 1)
+            first = feature
+            yield k, source, feature, power
 
     def _starts(self, k: int) -> np.ndarray:
         """How many monomials of degree k begin with a feature before j, for j = 0 … d."""
@@ -258,16 +286,14 @@ class PolynomialFeatures(TransformerMixin, Estimator):
     def _weighed(self, terms: _Terms, k: int) -> np.ndarray:
         if not self.kernel_weights:
             return terms.value
-        M = self._degrees()[1]
-        top = factorial(M) // factorial(M - k) * float(self.coef0) ** (M - k)
-        return terms.value * np.sqrt(top / terms.repeats).astype(terms.value.dtype)
+        return terms.value * self._weight(k, terms.repeats).astype(terms.value.dtype)
 
 
 class _Terms:
     """The monomials of one degree that are not zero.
 
-    For each: its row, its index within the degree, its first feature and the power of that feature, its value, and a! (the
-    product of the factorials of its powers).
+    For each: its row, its index within the degree, its first feature and the power of that feature, its value, and log a!
+    (of the product of the factorials of its powers).
     """
 
     def __init__(self, row: Any, place: Any, first: Any, power: Any, value: Any, repeats: Any) -> None:
@@ -278,7 +304,7 @@ class _Terms:
     def constant(n: int, dtype: Any) -> _Terms:
         zeros = np.zeros(n, dtype=np.int64)
         last = np.full(n, np.iinfo(np.int64).max)
-        return _Terms(np.arange(n), zeros, last, zeros, np.ones(n, dtype=dtype), np.ones(n))
+        return _Terms(np.arange(n), zeros, last, zeros, np.ones(n, dtype=dtype), np.zeros(n))
 
     def times(self, X: Any, below: np.ndarray, starts: np.ndarray, strict: bool) -> _Terms:
         """Every term times every feature of its row that does not come after (``strict``: comes before) its first."""
@@ -297,7 +323,7 @@ class _Terms:
         power = np.where(feature == self.first[source], self.power[source] + 1, 1)
         return _Terms(
             self.row[source], starts[feature] + inside, feature, power, self.value[source] * X.data[entry],
-            self.repeats[source] * power,
+            self.repeats[source] + np.log(power),
         )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from hinge._validation import refuse_equal_names
+
 
 def as_frame(X: Any) -> Any:
     """X as a narwhals frame; None if it is not a data frame."""
@@ -17,6 +19,9 @@ def as_frame(X: Any) -> Any:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         return None
+    except ValueError as error:
+        refuse_equal_names(error)
+        raise
 
 
 def closest_name(name: str, names: Iterable[str]) -> str | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hinge._parameters import Constraints, at_least
 from hinge.models.base import check_fit, require_no_overflow
-from hinge.models.bayes.evidence import EPS, EvidenceRegressor
+from hinge.models.bayes.evidence import EPS, EvidenceRegressor, precision
 from hinge.models.bayes.predictive import Array
 from hinge.models.callbacks import iterations, with_callbacks
 from hinge.problem.numerics import weighted_sum
@@ -84,7 +84,8 @@ class ARDRegression(EvidenceRegressor):
         yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
         posterior_of = _WidePosteriors(problem, total) if len(y) < d else _Posteriors(problem, total, moment)
         require_no_overflow(moment, yy)
-        alpha, lam, w = 1.0 / (yy / total + EPS), np.ones(d), np.zeros(d)
+        alpha: float = 1.0 / (yy / total + EPS)
+        lam, w = np.ones(d), np.zeros(d)
         kept = np.arange(d)
         self.scores_ = []
         with iterations(self, X, y, self.max_iter) as report:
@@ -97,8 +98,14 @@ class ARDRegression(EvidenceRegressor):
                 if self.compute_score:
                     self.scores_.append(self._score(w, lam, alpha, misfit, posterior.logdet, total))
                 gamma = 1.0 - lam[kept] * posterior.variances
-                lam[kept] = (gamma + 2.0 * self.lambda_1) / (w[kept] ** 2 + 2.0 * self.lambda_2)
-                alpha = (total - gamma.sum() + 2.0 * self.alpha_1) / (misfit + 2.0 * self.alpha_2)
+                squares = w[kept] ** 2 + 2.0 * self.lambda_2
+                # The precision of a weight of zero is infinite without a prior.
+                lam[kept] = np.divide(
+                    gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares != 0
+                )
+                misfit += 2.0 * self.alpha_2
+                alpha = precision(total - gamma.sum() + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
+                require_no_overflow(np.divide(1.0, alpha))
                 kept = np.flatnonzero(lam < self.threshold_lambda)
                 w[lam >= self.threshold_lambda] = 0.0
                 stopped = report is not None and report(None)

@@ -17,13 +17,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge._parameters import Constraints, Estimator, at_least, shared
-from hinge.models.base import check_predict, keep_float32
+from hinge.models.base import check_predict, keep_float32, require_no_overflow
 from hinge.models.bayes.predictive import Array, predicted
 from hinge.models.callbacks import CallbackSupportMixin
 from hinge.problem.decisions import Normal
 from hinge.solvers.closed_form import Centred
 
 EPS = np.finfo(np.float64).eps
+
+
+def precision(freedom: float, squares: float, what: str, remedy: str) -> float:
+    """The next α or λ; an error where it would be infinite: the prior then leaves the evidence without a maximum."""
+    if squares == 0.0:
+        raise ValueError(f"{what}, so the evidence has no maximum: set {remedy} > 0.")
+    return freedom / squares
 
 
 class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
@@ -69,9 +76,11 @@ class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
         mean = Design(X).matmul(self.coef_.astype(np.float64)) + self.intercept_
         A = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64) - self.X_offset_
         A = A[:, self._used] if len(self._used) < A.shape[1] else A
-        variance = np.einsum("ij,ij->i", A @ self.sigma_, A) + 1.0 / self.alpha_
+        # Rounding may make x'Σx negative where it is tiny.
+        variance = np.maximum(np.einsum("ij,ij->i", A @ self.sigma_, A), 0.0) + 1.0 / self.alpha_
         if self.fit_intercept:
             variance += 1.0 / (self.alpha_ * self._total)
+        require_no_overflow(mean, variance)
         return Normal(mean, np.sqrt(variance))
 
     @property

@@ -299,6 +299,7 @@ class BayesianLinearRegression(RegressorMixin, Estimator):
         A = self._columns(check_predict(self, X))
         spread = np.einsum("ij,ij->i", A @ self._V, A) + (1.0 if noise else 0.0)
         mean = A @ self._mean
+        require_no_overflow(mean, spread)
         if self.noise_variance == "conjugate":
             return StudentT(2.0 * self._shape, mean, np.sqrt(spread * self._rate / self._shape))
         return Normal(mean, np.sqrt(spread * self._known))

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from hinge._parameters import Constraints, at_least
 from hinge.models.base import check_fit, require_no_overflow
-from hinge.models.bayes.evidence import EPS, EvidenceRegressor
+from hinge.models.bayes.evidence import EPS, EvidenceRegressor, precision
 from hinge.models.bayes.predictive import Array
 from hinge.models.callbacks import iterations, with_callbacks
 from hinge.problem.numerics import weighted_sum
@@ -111,8 +111,9 @@ class BayesianRidge(EvidenceRegressor):
                 if self.compute_score:
                     self.scores_.append(self._score(fit, c, alpha, lam))
                 gamma = float(np.sum(alpha * e / (lam + alpha * e)))
-                new_lam = (gamma + 2.0 * self.lambda_1) / (float(c @ c) + 2.0 * self.lambda_2)
-                new_alpha = (total - gamma + 2.0 * self.alpha_1) / (fit.residual(c) + 2.0 * self.alpha_2)
+                squares, misfit = float(c @ c) + 2.0 * self.lambda_2, fit.residual(c) + 2.0 * self.alpha_2
+                new_lam = precision(gamma + 2.0 * self.lambda_1, squares, "All weights are 0", "lambda_2")
+                new_alpha = precision(total - gamma + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
                 require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
                 before, now = np.array([lam, alpha]), np.array([new_lam, new_alpha])
                 still = bool(np.all(before > 0) and np.all(np.abs(np.log(now / before)) < self.tol))

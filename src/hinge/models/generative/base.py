@@ -42,7 +42,12 @@ class JointPosterior(ClassPosterior):
 
 
 def as_output(values: np.ndarray, output: Any, log_prior: np.ndarray) -> np.ndarray:
-    """Probabilities, or their logarithms; the prior for examples at which every density underflows to zero."""
+    """Probabilities, or their logarithms; the prior for examples at which every density underflows to zero.
+
+    A joint density whose logarithm is NaN, since a distance overflowed, is zero.
+    """
+    if output == OUTPUT.joint:
+        return np.where(np.isnan(values), -np.inf, values).astype(values.dtype)
     if output not in (OUTPUT.probability, OUTPUT.log_probability):
         return values
     prior = np.exp(log_prior) if output == OUTPUT.probability else log_prior

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge._native import Design, core
 from hinge._parameters import Constraints, between, one_of
 from hinge.models.base import check_predict, require_no_overflow
-from hinge.models.generative.base import OUTPUT, as_output
+from hinge.models.generative.base import as_output
 from hinge.models.generative.discriminant import SINGULAR, GaussianDiscriminant
 
 
@@ -125,6 +125,4 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
             prior = np.log(self.priors_)
         b = prior - 0.5 * np.array([np.log(v).sum() for v in self.scalings_])
         values = core.gaussian_scores(Design(X).native, b, np.ascontiguousarray(self.means_), P, output)[0]
-        if output == OUTPUT.joint:  # a distance overflowed: the density is zero
-            return np.where(np.isnan(values), -np.inf, values)
         return as_output(values, output, prior)

@@ -136,7 +136,7 @@ class Continuous(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Normal(Continuous):
-    """Mean ``loc``, standard deviation ``scale``."""
+    """Mean ``loc``, standard deviation ``scale``; a scale of zero is a point mass, which SciPy does not know."""
 
     loc: Any = 0.0
     scale: Any = 1.0
@@ -146,11 +146,32 @@ class Normal(Continuous):
         return scipy.stats.norm(self.loc, self.scale)
 
     @property
-    def mode(self) -> Array:
+    def mean(self) -> Array:
         return np.broadcast_to(self.loc, self.shape)
 
+    mode = mean
+
+    @property
+    def std(self) -> Array:
+        return np.broadcast_to(self.scale, self.shape)
+
+    @property
+    def variance(self) -> Array:
+        return self.std**2
+
     def quantile(self, level: ArrayLike) -> Array:
-        return self.loc + self.scale * scipy.stats.norm.ppf(level)  # SciPy does not allow a scale of zero, a point mass
+        return self.loc + self.scale * scipy.stats.norm.ppf(level)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.scale > 0, self._law.cdf(y), np.asarray(y) >= self.loc)
+
+    def _weight(self, v: Array, y: Array, derivative: Array) -> Array:
+        return np.exp(-0.5 * self._forward(v)[0] ** 2) * derivative
+
+    def _ends(self, centre: Array, width: Array) -> tuple[Array, Array]:
+        reach = self._backward(scipy.stats.norm.isf(TAIL))
+        return -reach, reach
 
     def _standard(self) -> tuple[Array, Array]:
         return np.broadcast_to(self.loc, self.shape), np.broadcast_to(self.scale, self.shape)
