@@ -120,6 +120,26 @@ class TestTwoSamples:
         swapped = compare_column("a", two, one, False)
         assert (swapped.test, swapped.p) == ("chi2", pytest.approx(found.p))
 
+    def test_gaps_in_one_sample_only(self, rng):
+        """They are a difference too, on whichever side they are; among categories and few values the gap is one more."""
+        known = rng.normal(size=100)
+        gaps = np.where(np.arange(100) < 40, np.nan, known)
+        cuts = np.quantile(np.concatenate([gaps[40:], known]), np.linspace(0.1, 0.9, 9))
+        counts = [[np.sum(np.searchsorted(cuts, c[~np.isnan(c)]) == v) for v in range(10)] for c in (gaps, known)]
+        expected = scipy.stats.chi2_contingency(np.column_stack([[40, 0], counts]), correction=False).pvalue
+        assert compare_column("a", gaps, known, False).p == pytest.approx(expected, abs=0)
+        assert compare_column("a", known, gaps, False).p == pytest.approx(expected, abs=0)
+        for levels, shift in ((2, 0.0), (10, 0.0), (11, 0.0), (3, -1.0), (3, -3.0)):
+            values = np.arange(44 * levels) % levels + shift
+            one, two = values.copy(), values.copy()
+            one[: 4 * levels], two[: 2 * levels] = np.nan, np.nan
+            counts = [[np.isnan(c).sum(), *(np.sum(c == v) for v in np.unique(values))] for c in (one, two)]
+            expected = scipy.stats.chi2_contingency(counts, correction=False).pvalue
+            found = compare_column("a", one, two, True)
+            assert found.p == pytest.approx(expected)
+            if levels <= 10:
+                assert compare_column("a", one, two, False) == found
+
     def test_targets(self, rng):
         y, other = rng.normal(size=50), rng.normal(size=40)
         assert compare_target(y, other).p == pytest.approx(scipy.stats.ks_2samp(y, other, method="asymp").pvalue)
@@ -142,6 +162,28 @@ class TestTwoSamples:
         column = drift.columns[0]
         marked = [type(column)(name, "KS", 0.5, p) for name, p in (("a", 0.0099), ("b", 0.01))]
         assert type(drift)(0.6, 1.0, tuple(marked), None).drifted == ("a",)
+
+    def test_what_a_drift_is_made_of(self, rng):
+        """The classifier's AUC on all columns, the target where both samples have one, equal p-values by their statistics."""
+        one, two = rng.normal(size=(60, 2)), rng.normal([0.5, 0.0], size=(45, 2))
+        y, other = rng.normal(size=60), rng.normal(size=45) + 1.0
+        found = hg.measure_drift(one, two, y, other, random_state=4)
+        draw = np.random.default_rng(4)
+        rows, test_rows = draw.permutation(60), draw.permutation(45)
+        expected = two_sample_test(np.vstack([one[rows], two[test_rows]]), np.repeat([0, 1], [60, 45]), 4)
+        assert (found.auc, found.p) == expected
+        assert found.target == compare_target(y, other)
+        assert hg.measure_drift(one, two).target is None
+        assert hg.measure_drift(one, two, y).target is None
+        assert hg.measure_drift(one, two, None, other).target is None
+        apart = hg.measure_drift(
+            np.column_stack([np.arange(400.0), np.arange(400.0)]), np.arange(800.0).reshape(400, 2) + 300
+        )
+        assert [c.p for c in apart.columns] == [0.0, 0.0] or apart.columns[0].statistic >= apart.columns[1].statistic
+        statistics = [c.statistic for c in apart.columns]
+        assert statistics == sorted(statistics, reverse=True)
+        alike = hg.measure_drift(one, one + 1e-9)
+        assert [c.p for c in alike.columns] == [1.0, 1.0]  # a corrected probability is one at most
 
     def test_columns_are_sorted_and_corrected(self, rng):
         one, two = rng.normal(size=(200, 3)), rng.normal([0.1, 2.0, 0.5], size=(150, 3))
@@ -179,6 +221,49 @@ class TestCalibration:
             np.average((P[:, 1] - two) ** 2, weights=w)
         )
         assert hg.metrics.brier_score(two, P[:, 1], pos_label=False) == pytest.approx(np.mean((P[:, 1] - 1 + two) ** 2))
+
+    def test_outcomes(self, rng):
+        """One column: the positive class is the larger label, or the given one; a matrix: the most probable class."""
+        p = np.array([0.0, 0.2, 0.7, 1.0])
+        one_bin = {"n_bins": 1}
+        for labels, chosen, share in (([0, 1, 1, 1], None, 0.75), ([0, 1, 1, 1], 0, 0.25), (["b", "a", "a", "b"], None, 0.5),
+                                      ([1, 1, 1, 1], None, 1.0), ([0, 0, 0, 0], None, 0.0), ([-1, -1, -1, -1], None, 0.0),
+                                      ([0, 0, 0, 0], 0, 1.0)):  # fmt: skip
+            true, predicted = hg.calibration_curve(labels, p, pos_label=chosen, **one_bin)
+            assert (true[0], predicted[0]) == pytest.approx((share, p.mean()))
+        P = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.5, 0.3]])
+        labels = np.array(["x", "z", "y", "y"])
+        assert hg.expected_calibration_error(labels, P, n_bins=1) == pytest.approx(abs(0.75 - 0.575))
+        assert hg.expected_calibration_error(labels, P, classes=["x", "z", "y"], n_bins=1) == pytest.approx(
+            0.575 - 0.25
+        )
+        one_hot = labels[:, None] == np.array(["x", "z", "y"])
+        assert hg.brier_score(labels, P, classes=["x", "z", "y"]) == pytest.approx(
+            np.mean(np.sum((P - one_hot) ** 2, axis=1))
+        )
+        for wrong in (np.array([-0.1, 0.5]), np.array([0.5, 1.1]), np.array([np.nan, 0.5])):
+            with pytest.raises(ValueError, match="outside"):
+                hg.brier_score([0, 1], wrong)
+        for call, message in (
+            (lambda: hg.brier_score(labels, P[:, :2]), "2 columns but there are 3 classes"),
+            (lambda: hg.brier_score([0, 1, 2], p[:3]), "Only binary"),
+            (lambda: hg.calibration_curve([0, 1], p[:2], n_bins=0), "n_bins"),
+            (lambda: hg.calibration_curve([0, 1], p[:2], n_bins=1.5), "n_bins"),
+            (lambda: hg.calibration_curve([0, 1], p[:2], strategy="even"), "strategy"),
+            (lambda: hg.calibration_report([0, 1], p[:2], level=1.0), "level"),
+            (lambda: hg.calibration_report([0, 1], p[:2], level=0.0), "level"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+
+    def test_a_bin_that_no_draw_reaches_has_no_interval(self):
+        """Among 40 rows one alone has a high probability; with one draw it is left out for some seed."""
+        p, y = np.r_[np.full(39, 0.1), 0.95], np.r_[np.zeros(39), 1.0]
+        for seed in range(9):
+            drawn = np.random.default_rng(seed).integers(40, size=40)
+            low, high = hg.calibration_report(y, p, n_bins=2, n_bootstrap=1, random_state=seed).prob_true_band
+            assert (low[0], high[0]) == (0.0, 0.0)
+            assert np.isnan(low[1]) == (39 not in drawn) == np.isnan(high[1])
 
     def test_report_is_the_bootstrap(self, rng):
         p, level = rng.random(50), 0.8
@@ -224,6 +309,9 @@ class TestCalibration:
         right, wrong = reliability(np.array([0, 1, 1, 0, 1]), P), reliability(np.array([0, 1, 1, 0, 0]), P)
         assert (right.p, right.ece, right.overconfident) == (1.0, 0.0, False)
         assert (wrong.p, wrong.overconfident) == (0.0, True)
+        assert list(right.count) == [2, 3]
+        even = reliability(np.array([0, 1, 0, 1]), np.full((4, 2), 0.5))  # z = 0/0, as 1 − 2p = 0
+        assert (even.p, even.overconfident, list(even.count)) == (1.0, False, [4])
 
     def test_off_has_to_be_certain_and_large(self, rng):
         from dataclasses import replace
@@ -286,6 +374,27 @@ class TestDataChecks:
         assert near_copies(columns(a=[1.0, 2.0], b=[2.0, 4.0])) == ()  # two rows always lie on a line
         assert near_copies(columns(a=[1.0, 2.0, 3.0], b=[2.0, 4.0, 6.0])) == (("b", "a"),)
 
+    def test_single_columns_and_small_tables(self, rng):
+        y = rng.normal(size=60)
+        alone = check_data(y[:, None], y, REGRESSION, [])
+        assert alone.leaks == ()  # the only column cannot be removed
+        pair = check_data(np.column_stack([y, rng.normal(size=60)]), y, REGRESSION, [])
+        assert [name for name, _ in pair.leaks] == ["x0"]
+        assert scale_ratio(columns(a=[1.0, 3.0], b=[np.nan, 5.0], c=[10.0, 30.0])) == pytest.approx(10.0)
+        assert near_copies(columns(a=[1.0, 1.0, 1.0 + 1e-200], b=[1.0, 2.0, 4.0], c=[-2.0, -4.0, -8.0])) == (
+            ("c", "b"),
+        )
+
+    @pytest.mark.parametrize(("n", "bins"), [(60, 4), (99, 4), (119, 5), (120, 6), (1279, 63), (2000, 64)])
+    def test_a_bin_holds_twenty_rows(self, n, bins):
+        """n // 20 bins, from 4 to 64: a target that alternates between the bins is explained, one that alternates within is not."""
+        x = (np.arange(n) + 0.5) / n
+        cuts = np.quantile(x, np.linspace(0, 1, bins + 1)[1:-1])
+        y = np.searchsorted(cuts, x, side="left") % 2
+        assert column_skill(x, y, labels(2)) == pytest.approx(1.0)
+        other = np.quantile(x, np.linspace(0, 1, bins + 2)[1:-1])
+        assert column_skill(x, np.searchsorted(other, x, side="left") % 2, labels(2)) < 1.0
+
     def test_scales(self, rng):
         a, b = rng.normal(size=40), 30 * rng.normal(size=40)
         b[3] = np.nan
@@ -325,6 +434,11 @@ class TestDataChecks:
         found, expected = doubtful_rows(targets, REGRESSION, held)
         assert list(found) == list(rows[[9, 4]])
         assert expected is None
+        residuals = (
+            np.array([-1.0, 1.0, -1.0, 1.0, 0.0, 1.4826 * 8 + 1e-6, -1.4826 * 8 + 1e-6]) + 2.0
+        )  # median 2, MAD 1
+        some, _ = doubtful_rows(residuals + 5.0, REGRESSION, SimpleNamespace(rows=np.arange(7), output=np.full(7, 5.0)))
+        assert list(some) == [5]
         nothing, _ = doubtful_rows(np.ones(9), REGRESSION, SimpleNamespace(rows=np.arange(9), output=np.zeros(9)))
         assert len(nothing) == 0
 
@@ -340,7 +454,7 @@ class TestDataChecks:
         assert list(found) == sorted(suspects, key=lambda i: own[i])
         assert expected == pytest.approx(sum(q for i in range(200) if sure[i] for q in p[i] if q < 0.1))
         none, unknown = doubtful_rows(y, labels(3, probabilities=False), SimpleNamespace(rows=np.arange(200), output=p))
-        assert (len(none), unknown) == (0, None)
+        assert (len(none), none.dtype.kind, unknown) == (0, "i", None)
 
 
 def test_data_without_comparable_columns():

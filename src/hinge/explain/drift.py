@@ -147,12 +147,13 @@ def compare_column(name: str, one: Array, two: Array, category: bool) -> ColumnD
             cuts = np.unique(np.quantile(present, np.linspace(0, 1, FEW + 1)[1:-1]))
             one, two = np.searchsorted(cuts, one).astype(float), np.searchsorted(cuts, two).astype(float)
             one, two = np.where(missing[0], -1.0, one), np.where(missing[1], -1.0, two)
-        return _chi2(name, np.nan_to_num(one, nan=-1.0), np.nan_to_num(two, nan=-1.0))
+        return _chi2(name, one, two)
     result = scipy.stats.ks_2samp(one, two, method="asymp")
     return ColumnDrift(name, "KS", float(result.statistic), float(result.pvalue))
 
 
 def _chi2(name: str, one: Array, two: Array) -> ColumnDrift:
+    """χ² of the counts of every value; NaN is one value."""
     codes = np.unique(np.concatenate([one, two]), return_inverse=True)[1]
     k = codes.max() + 1
     counts = np.stack([np.bincount(codes[: len(one)], minlength=k), np.bincount(codes[len(one) :], minlength=k)])

@@ -168,7 +168,8 @@ def depends_on_scale(model: Any) -> bool:
     last = final_step(model)
     if last is not model or any(hasattr(last, name) for name in ("trees_", "estimators_")):
         return False
-    return any(change.parameter in ("alpha", "C", "lam") and change.value > 0 for change in strength_changes(model))
+    penalties = [change.value for change in strength_changes(model) if change.parameter in ("alpha", "C", "lam")]
+    return any(0 < value < np.inf for value in penalties)  # alpha = 0 and C = ∞ are no penalty
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,396 @@
+"""Kernels with parameters other than their defaults, pair by pair, and what the algebra makes of kernels without a program."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.special
+
+import hinge as hg
+from hinge.problem.kernels import scales
+from hinge.problem.kernels.check import Definiteness, _is_definite, check_psd, definiteness, refuse_indefinite
+from hinge.problem.kernels.strings import Mismatch, Spectrum, code_letters, common_neighbours, windows
+
+K = hg.kernels
+pytestmark = pytest.mark.mission("K1")
+
+
+def matern(nu):
+    def value(t):
+        t = math.sqrt(2 * nu) * t
+        return 1.0 if t == 0 else 2 ** (1 - nu) / scipy.special.gamma(nu) * t**nu * scipy.special.kv(nu, t)
+
+    return value
+
+
+def length(x, z, scale=1.0):
+    return float(np.linalg.norm((x - z) / np.asarray(scale)))
+
+
+DEFINITIONS = [
+    (K.RBF(0.7), lambda x, z: np.exp(-length(x, z, 0.7) ** 2 / 2)),
+    (K.RBF(gamma=0.3), lambda x, z: np.exp(-0.3 * length(x, z) ** 2)),
+    (K.RBF([0.5, 2.0]), lambda x, z: np.exp(-length(x, z, [0.5, 2.0]) ** 2 / 2)),
+    (K.Laplacian(0.4), lambda x, z: np.exp(-0.4 * np.abs(x - z).sum())),
+    *((K.Matern(0.8, nu), lambda x, z, nu=nu: matern(nu)(length(x, z, 0.8))) for nu in (0.5, 1.5, 2.5, 0.9, 3.2)),
+    *((K.Matern([0.5, 2.0], nu), lambda x, z, nu=nu: matern(nu)(length(x, z, [0.5, 2.0]))) for nu in (1.5, 2.5, 1.7)),
+    (K.Matern(0.8, np.inf), lambda x, z: np.exp(-length(x, z, 0.8) ** 2 / 2)),
+    (K.RationalQuadratic(0.7, 1.6), lambda x, z: (1 + length(x, z) ** 2 / (2 * 1.6 * 0.49)) ** -1.6),
+    (K.Constant(2.5), lambda x, z: 2.5),
+    (K.Polynomial(2, 0.6, 1.5), lambda x, z: (0.6 * x @ z + 1.5) ** 2),
+    (K.Polynomial(3, 0.6, 0.0), lambda x, z: (0.6 * x @ z) ** 3), (K.Polynomial(1, 0.6, 1.5), lambda x, z: 0.6 * x @ z + 1.5),
+    (K.ChiSquared(0.4), lambda x, z: np.exp(-0.4 * np.sum((x - z) ** 2 / (x + z)))),
+    (3.0 * K.RBF([0.5, 2.0]) * K.Constant(0.5), lambda x, z: 1.5 * np.exp(-length(x, z, [0.5, 2.0]) ** 2 / 2)),
+    (K.RBF([0.5, 2.0]) + 0.5 * K.LinearKernel(), lambda x, z: np.exp(-length(x, z, [0.5, 2.0]) ** 2 / 2) + 0.5 * x @ z),
+    (K.RBF([0.5, 2.0]) ** 3, lambda x, z: np.exp(-3 * length(x, z, [0.5, 2.0]) ** 2 / 2)),
+    (K.Polynomial(2, 0.6, 1.5).normalised(), lambda x, z: (0.6 * x @ z + 1.5) ** 2 / ((0.6 * x @ x + 1.5) * (0.6 * z @ z + 1.5))),
+    ((2.0 * K.RBF(0.7)).of(np.sqrt), lambda x, z: 2 * np.exp(-length(np.sqrt(x), np.sqrt(z), 0.7) ** 2 / 2)),
+    (K.RBF([0.5, 2.0]).within((0.1, 1.0), None), lambda x, z: np.exp(-length(x, z, [0.5, 2.0]) ** 2 / 2)),
+    ((3.0 * K.RBF(0.7)).fixed(), lambda x, z: 3 * np.exp(-length(x, z, 0.7) ** 2 / 2)),
+]  # fmt: skip
+each = pytest.mark.parametrize(("kernel", "definition"), DEFINITIONS, ids=lambda part: repr(part)[:50])
+
+
+@pytest.fixture
+def points(rng):
+    A, B = rng.random((5, 2)) + 0.1, rng.random((4, 2)) + 0.1
+    B[0] = A[0]
+    return A, B
+
+
+@each
+def test_values_derivatives_and_features(kernel, definition, points):
+    A, B = points
+    expected = np.array([[definition(x, z) for z in B] for x in A])
+    np.testing.assert_allclose(kernel(A, B), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(kernel(A), [[definition(x, z) for z in A] for x in A], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(kernel.diagonal(A), [definition(x, x) for x in A], rtol=1e-6)
+    if "of(" not in repr(kernel):
+        np.testing.assert_allclose(kernel(sp.csr_array(A), sp.csr_array(B)), expected, rtol=1e-6, atol=1e-9)
+    found = list(kernel.derivatives(A))
+    assert len(found) == len(kernel.theta) == len(kernel.tunable) == len(kernel.limits)
+    for j, derivative in enumerate(found):
+        step = 1e-5 * np.eye(len(found))[j]
+        up, down = kernel.with_theta(kernel.theta + step), kernel.with_theta(kernel.theta - step)
+        np.testing.assert_allclose(derivative, (up(A) - down(A)) / 2e-5, rtol=1e-5, atol=1e-7)
+    try:
+        phi = kernel.features(A)
+    except (TypeError, NotImplementedError):
+        return
+    phi = phi.toarray() if sp.issparse(phi) else phi
+    np.testing.assert_allclose(phi @ phi.T, kernel(A), rtol=1e-6, atol=1e-9)
+
+
+def test_which_parameters_are_fitted(points):
+    A, _ = points
+    kernel = 2.0 * K.RBF([0.5, 2.0]) + K.RationalQuadratic(0.7, 1.6).within((0.1, 3.0), None) * K.White(0.3).fixed()
+    assert np.exp(kernel.theta) == pytest.approx([2.0, 0.5, 2.0, 1.6])
+    assert kernel.tunable == ("Scaled.factor", "RBF.length_scale", "RBF.length_scale", "RationalQuadratic.alpha")
+    assert kernel.limits[:3] == pytest.approx(np.full((3, 2), np.nan), nan_ok=True)
+    assert kernel.limits[3] == pytest.approx([0.1, 3.0])
+    assert np.exp(kernel.bounds) == pytest.approx(np.array([[1e-5, 1e5]] * 3 + [[0.1, 3.0]]))
+    moved = kernel.with_theta(np.log([3.0, 0.6, 1.0, 2.0]))
+    again = 3.0 * K.RBF([0.6, 1.0]) + K.RationalQuadratic(0.7, 2.0) * K.White(0.3)
+    np.testing.assert_allclose(moved(A), again(A))
+    assert list(K.RBF(0.7).fixed().derivatives(A)) == []
+    for bounds in (((0.0, 1.0),), ((2.0, 1.0),), ((0.1, 1.0), None), ()):
+        with pytest.raises(ValueError, match="bounds"):
+            K.RBF(0.7).within(*bounds)
+    assert K.RBF(0.7).within((1.0, 1.0)).limits == pytest.approx(np.array([[1.0, 1.0]]))
+
+
+def test_what_combinations_declare():
+    indefinite, positive, moving = K.Sigmoid(), K.RBF(), K.LinearKernel()
+    for combine in (lambda a, b: a + b, lambda a, b: a * b):
+        assert combine(positive, moving).psd
+        assert not combine(positive, indefinite).psd
+        assert not combine(indefinite, positive).psd
+        assert combine(positive, K.Matern()).stationary
+        assert not combine(positive, moving).stationary
+        assert not combine(moving, positive).stationary
+    for wrap in (lambda k: 2.0 * k, lambda k: k**2, lambda k: k.normalised(), lambda k: k.fixed()):
+        assert wrap(positive).psd
+        assert wrap(positive).stationary
+        assert not wrap(indefinite).psd
+        assert not wrap(moving).stationary
+    assert not positive.of(np.sqrt).stationary
+    assert K.Polynomial(2, 1.0, 0.0).psd
+    assert not K.Polynomial(2, 1.0, -1e-9).psd
+    with pytest.raises(TypeError, match="takes"):
+        K.Spectrum() + positive
+    for wrong in (-1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="multiplied"):
+            wrong * positive
+    assert (0.0 * positive).factor == 0.0
+    for wrong in (0, 1.5, -2):
+        with pytest.raises(ValueError, match="power"):
+            positive**wrong
+
+
+def test_noise_belongs_to_the_rows_of_one_matrix(points):
+    A, B = points
+    np.testing.assert_array_equal(K.White(0.3)(A), 0.3 * np.eye(5))
+    np.testing.assert_array_equal(K.White(0.3)(A, B), np.zeros((5, 4)))
+    np.testing.assert_array_equal(K.White(0.3)(A, A.copy()), np.zeros((5, 5)))
+    np.testing.assert_allclose((K.RBF([0.5, 2.0]) + K.White(0.3))(A), K.RBF([0.5, 2.0])(A) + 0.3 * np.eye(5))
+
+
+def test_a_point_without_length_is_similar_to_none(points):
+    A, _ = points
+    A[1] = 0.0
+    for kernel in (K.LinearKernel().normalised(), K.Cosine()):
+        found = kernel(A)
+        np.testing.assert_array_equal(found[1], np.zeros(5))
+        assert np.diagonal(found)[[0, 2, 3, 4]] == pytest.approx(np.ones(4))
+    assert list(K.LinearKernel().normalised().diagonal(A)) == [1, 0, 1, 1, 1]
+    features = K.LinearKernel().normalised().features(sp.csr_array(A)).toarray()
+    np.testing.assert_allclose(features, A / np.where(A.any(axis=1), np.linalg.norm(A, axis=1), 1.0)[:, None])
+    with pytest.raises(ValueError, match="negative"):
+        K.ChiSquared()(np.array([[0.5, -0.1]]))
+    with pytest.raises(ValueError, match="negative"):
+        K.ChiSquared()(np.array([[0.5, 0.1]]), np.array([[0.5, -0.1]]))
+    assert K.ChiSquared()(np.zeros((1, 2)))[0, 0] == 1.0
+
+
+def test_wrong_parameters_are_refused():
+    for make in (
+        lambda: K.RBF(0.0), lambda: K.RBF(-1.0), lambda: K.RBF(np.nan), lambda: K.RBF("mean"), lambda: K.RBF(gamma="median"),
+        lambda: K.RBF([1.0, 0.0]), lambda: K.Matern(nu=0.0), lambda: K.Matern(nu=-1.0), lambda: K.Laplacian(0.0),
+        lambda: K.Polynomial(0), lambda: K.Polynomial(1.5), lambda: K.Polynomial(2, 1.0, np.inf), lambda: K.White(0.0),
+        lambda: K.Constant(-1.0), lambda: K.RationalQuadratic(1.0, 0.0), lambda: K.ChiSquared(0.0),
+        lambda: K.WeisfeilerLehman(-1), lambda: K.WeisfeilerLehman(1.5), lambda: K.Spectrum(0), lambda: K.Spectrum(1.5),
+        lambda: K.Mismatch(3, 3, "ab"), lambda: K.Mismatch(3, -1, "ab"), lambda: K.Mismatch(3, 1), lambda: K.Subsequence(0),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must|positive"):
+            make()
+    assert K.Constant(0.0)(np.ones((1, 1)))[0, 0] == 0.0
+    K.Polynomial(1), K.Spectrum(1), K.Mismatch(3, 2, "ab"), K.Mismatch(1, 0, "ab"), K.WeisfeilerLehman(0)
+    with pytest.raises(ValueError, match="2 entries; the inputs have 3"):
+        K.RBF([1.0, 2.0])(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="2 entries; X has 3"):
+        K.RBF([1.0, 2.0]).resolve(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="resolve"):
+        K.RBF("median")(np.ones((2, 2)))
+
+
+# --- Widths from the data -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_widths_from_the_data(weighted, sparse, rng, monkeypatch):
+    """Weights are repetitions; the median is over pairs of different points."""
+    X = rng.normal(size=(9, 3)) + 1.0
+    X[4] = X[2]
+    weight = np.array([1, 2, 0, 1, 3, 1, 1, 2, 1]) if weighted else np.ones(9, dtype=int)
+    table, given = sp.csr_array(X) if sparse else X, weight.astype(float) if weighted else None
+    repeated = np.repeat(X, weight, axis=0)
+    assert scales.resolve_gamma("scale", table, given) == pytest.approx(1 / (3 * repeated.var()))
+    assert scales.resolve_gamma("auto", table, given) == 1 / 3
+    assert scales.resolve_gamma(0.25, table) == 0.25
+    assert scales.resolve_gamma("scale", np.ones((4, 2))) == 1.0
+    used = np.flatnonzero(weight)
+    pairs = [
+        (length(X[i], X[j]), weight[i] * weight[j])
+        for n, i in enumerate(used)
+        for j in used[n + 1 :]
+        if length(X[i], X[j]) > 0
+    ]
+    every = np.sort(np.repeat([d for d, _ in pairs], [w for _, w in pairs]))
+    expected = (every[(len(every) - 1) // 2] + every[len(every) // 2]) / 2
+    assert scales.resolve_length("median", table, given) == pytest.approx(expected)
+    assert scales.resolve_length(2, table) == 2.0
+    assert scales.resolve_length((1.0, 2.0, 3.0), table) == (1.0, 2.0, 3.0)
+    assert scales.resolve_length("median", np.ones((4, 2))) == 1.0
+    monkeypatch.setattr(scales, "MEDIAN_ROWS", 4)  # 9 // 4 = 2: every other row
+    few = X[used[::2]]
+    distances = [length(few[i], few[j]) for i in range(len(few)) for j in range(i) if length(few[i], few[j]) > 0]
+    if not weighted:
+        assert scales.resolve_length("median", table) == pytest.approx(np.median(distances))
+    with pytest.raises(ValueError, match="overflow"):
+        scales.resolve_gamma("scale", np.full((2, 1), 1e200) * [[1.0], [-1.0]])
+
+
+# --- Strings --------------------------------------------------------------------------------------------------------
+
+TEXTS = ["abba", "", "b", "abcabca", "aaaa", "cab"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_words_are_counted(size):
+    counts = [Counter(t[i : i + size] for i in range(len(t) - size + 1)) for t in TEXTS]
+    expected = [[sum(a[w] * b[w] for w in a) for b in counts] for a in counts]
+    kernel, texts = Spectrum(size), np.array(TEXTS, dtype=object)
+    np.testing.assert_array_equal(kernel(texts), expected)
+    np.testing.assert_array_equal(kernel(texts[:2], texts[2:]), np.array(expected)[:2, 2:])
+    np.testing.assert_array_equal(kernel.diagonal(texts), np.diagonal(expected))
+    phi = kernel.features(texts)
+    np.testing.assert_array_equal((phi @ phi.T).toarray(), expected)
+
+
+@pytest.mark.parametrize(("size", "mistakes"), [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2)])
+@pytest.mark.parametrize("alphabet", ["abc", "cabd"])
+def test_words_with_mistakes_are_counted(size, mistakes, alphabet):
+    def counts(text):
+        found = Counter()
+        for i in range(len(text) - size + 1):
+            for word in product(alphabet, repeat=size):
+                found[word] += sum(a != b for a, b in zip(word, text[i : i + size])) <= mistakes
+        return found
+
+    each = [counts(t) for t in TEXTS]
+    expected = [[sum(a[w] * b[w] for w in a) for b in each] for a in each]
+    kernel, texts = Mismatch(size, mistakes, alphabet), np.array(TEXTS, dtype=object)
+    np.testing.assert_allclose(kernel(texts), expected)
+    np.testing.assert_allclose(kernel(texts[:2], texts[2:]), np.array(expected)[:2, 2:])
+    np.testing.assert_allclose(kernel.diagonal(texts), np.diagonal(expected))
+    phi = kernel.features(texts)
+    np.testing.assert_allclose((phi @ phi.T).toarray(), expected)
+    assert kernel(np.array(["", ""], dtype=object)) == pytest.approx(np.zeros((2, 2)))
+    for wrong in ("abe", "é", "ab!"):
+        with pytest.raises(ValueError, match="not in alphabet"):
+            kernel(np.array([wrong], dtype=object))
+
+
+def test_common_neighbours_of_two_words():
+    for base, size, mistakes in ((1, 2, 1), (2, 3, 1), (3, 3, 2), (4, 2, 0)):
+        terms = common_neighbours(base, size, mistakes)
+        for agree in range(size + 1):
+            if base == 1 and agree < size:
+                continue
+            one, two = (0,) * size, (0,) * agree + (1,) * (size - agree)
+            near = sum(
+                all(sum(a != b for a, b in zip(word, w)) <= mistakes for w in (one, two))
+                for word in product(range(base), repeat=size)
+            )
+            assert sum(a * math.comb(agree, k) for k, a in enumerate(terms)) == near
+
+
+def test_letters_are_code_points_and_words_are_numbers():
+    letters, starts, base = code_letters(["ab", "", "ß€"])
+    assert list(letters) == [97, 98, 223, 8364]
+    assert list(starts) == [0, 2, 2, 4]
+    assert base == 8365
+    assert code_letters(["", ""])[2] == 1
+    rows, words = windows(np.array([1, 0, 2, 1]), np.array([0, 3, 4]), 3, 2)
+    assert (list(rows), list(words)) == ([0, 0], [3, 2])
+    for text in ([], [1], [1, 2]):
+        rows, words = windows(np.array(text, dtype=np.int64), np.array([0, len(text)]), 3, 3)
+        assert (len(rows), len(words)) == (0, 0)
+    wide = windows(np.array([5, 9, 5, 9, 7]), np.array([0, 5]), 2**40, 2)  # recoded: the letters are 5, 7, 9
+    assert list(wide[1]) == [2, 6, 2, 7]
+    last = windows(np.array([1, 0]), np.array([0, 2]), 2**31, 2)  # 2⁶² words can be numbered
+    assert list(last[1]) == [2**31]
+    with pytest.raises(ValueError, match="too many"):
+        windows(np.arange(4), np.array([0, 4]), 2**40, 32)
+
+
+# --- Graphs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_labels_of_neighbourhoods_are_counted(rounds):
+    graphs = [
+        K.Graph(["a", "b", "a"], [(0, 1), (1, 2)]), K.Graph(["a", "b"], [(0, 1)]), K.Graph(["c"], []),
+        K.Graph(["a", "a", "b", "b"], [(0, 1), (1, 2), (2, 3), (3, 0)]),
+    ]  # fmt: skip
+
+    def counts(graph):
+        now, found = list(graph.labels), Counter(("label", x) for x in graph.labels)
+        for r in range(rounds):
+            near = [sorted(map(repr, (now[b] for b in others))) for others in graph.neighbours()]
+            now = [(label, tuple(others)) for label, others in zip(now, near)]
+            found.update((r, x) for x in now)
+        return found
+
+    each = [counts(g) for g in graphs]
+    expected = np.array([[sum(a[k] * b[k] for k in a) for b in each] for a in each])
+    held, kernel = np.empty(4, dtype=object), K.WeisfeilerLehman(rounds)
+    held[:] = graphs
+    np.testing.assert_array_equal(kernel(held), expected)
+    np.testing.assert_array_equal(kernel(held[:1], held[1:]), expected[:1, 1:])
+    np.testing.assert_array_equal(kernel.diagonal(held), np.diagonal(expected))
+    phi = kernel.features(held)
+    np.testing.assert_array_equal((phi @ phi.T).toarray(), expected)
+
+
+# --- Checks ---------------------------------------------------------------------------------------------------------
+
+
+def gram(low, n=6, seed=0):
+    """A symmetric matrix with eigenvalues from low to 1."""
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
+    return Q @ np.diag(np.linspace(low, 1.0, n)) @ Q.T
+
+
+def test_matrices_that_are_gram_matrices():
+    for low in (0.5, 0.0, -0.9e-8):
+        assert check_psd(gram(low)) == pytest.approx(gram(low))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        check_psd(gram(-1.1e-8))
+    check_psd(gram(-1.1e-8), tol=2e-8)
+    one = np.eye(3)
+    one[0, 1] = 0.9e-8
+    check_psd(one)
+    one[0, 1] = 1.1e-8
+    with pytest.raises(ValueError, match=r"entry \(0, 1\)"):
+        check_psd(one)
+    check_psd(1e9 * np.eye(2) + [[0.0, 1.0], [0.0, 0.0]])
+    assert check_psd(np.zeros((0, 0))).shape == (0, 0)
+    check_psd(np.zeros((2, 2)))
+    for wrong, message in (
+        (np.ones(3), "square"),
+        (np.ones((2, 3)), "square"),
+        (np.full((2, 2), np.nan), "not finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_psd(wrong)
+    X = np.random.default_rng(1).normal(size=(5, 2))
+    assert check_psd(K.RBF(), X) == pytest.approx(K.RBF()(X))
+    with pytest.raises(ValueError, match="Sigmoid"):
+        check_psd(K.Sigmoid(1.0, -3.0), X)
+
+
+def test_what_is_known_about_a_kernel(monkeypatch):
+    """Declared, or a factorisation of K + δI, δ = 10⁻⁹ trace K; part of the points can only refute."""
+    from hinge.problem.kernels import check
+
+    assert definiteness(K.RBF(), None) is Definiteness.PROVEN
+    pre = K.Precomputed()
+    trace = np.trace(gram(0.0))
+    for low, known in (
+        (0.1, "PROVEN"),
+        (-0.5e-9 * trace, "PROVEN"),
+        (-2e-9 * trace, "INDEFINITE"),
+        (-0.1, "INDEFINITE"),
+    ):
+        assert definiteness(pre, gram(low)).name == known
+        assert definiteness(K.Sigmoid(), None, gram(low)).name == known
+    single = gram(-1e-8 * trace).astype(np.float32)
+    assert definiteness(pre, single).name == "PROVEN"
+    assert definiteness(pre, single.astype(float)).name == "INDEFINITE"
+    assert definiteness(pre, np.full((2, 2), np.nan)).name == "UNKNOWN"
+    skew = gram(0.5)
+    skew[0, 1] += 1e-3
+    with pytest.raises(ValueError, match="not symmetric"):
+        definiteness(pre, skew)
+    skew[0, 1] -= 1e-3 - 1e-6 * np.abs(skew).max()
+    assert definiteness(pre, skew).name == "PROVEN"
+    monkeypatch.setattr(check, "CHECK_ROWS", 3)
+    assert definiteness(pre, gram(0.1)).name == "UNKNOWN"
+    assert definiteness(pre, gram(0.1, n=3)).name == "PROVEN"
+    wrong = np.eye(7)
+    wrong[3, 3] = -1.0  # rows 0, 3 and 6 are looked at
+    assert definiteness(pre, wrong).name == "INDEFINITE"
+    assert _is_definite(np.zeros((2, 2)), 1e-9)
+    assert not _is_definite(np.array([[0.0, 1.0], [1.0, 0.0]]), 1e-9)
+    assert not _is_definite(np.array([[-1.0]]), 1e-9)
+    X = np.random.default_rng(1).normal(size=(3, 2))
+    refuse_indefinite(K.RBF(), X)
+    with pytest.raises(ValueError, match="Gaussian process"):
+        refuse_indefinite(K.Sigmoid(1.0, -3.0), X)
