@@ -38,7 +38,7 @@ def test_installing_the_library_brings_no_more_than_it_needs():
     assert names == set(DEPENDENCIES)
 
 
-@pytest.mark.parametrize("kind", ["package", "module", "none"])
+@pytest.mark.parametrize("kind", ["package", "module", "rest", "none"])
 def test_another_module_of_that_name_is_noticed(tmp_path, kind):
     """The command explains which module was found and how to remove it, instead of an import error."""
     if kind == "package":
@@ -46,12 +46,16 @@ def test_another_module_of_that_name_is_noticed(tmp_path, kind):
         (tmp_path / "hinge" / "__init__.py").write_text("")
     elif kind == "module":
         (tmp_path / "hinge.py").write_text("")
+    elif kind == "rest":  # what uninstalling the other distribution leaves of this one
+        (tmp_path / "hinge").mkdir()
+        (tmp_path / "hinge" / "files.py").write_text("")
     (tmp_path / "hinge_learn").symlink_to(Path(hinge_learn.__file__).parent)
     code = "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['hinge']; import hinge_learn; hinge_learn.main()"
     answer = subprocess.run([sys.executable, "-S", "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert answer.returncode == 1
     assert "pip install" in answer.stderr
     assert (str(tmp_path) in answer.stderr) == (kind != "none")
+    assert ("no file __init__.py" in answer.stderr) == (kind == "rest")
 
 
 def test_this_module_is_the_right_one():

@@ -17,6 +17,12 @@ def check() -> str | None:
         return "The module hinge is not installed.\nRemedy: pip install --force-reinstall --no-deps hinge-learn"
     if hasattr(hinge, "_PUBLIC") and hasattr(hinge, "NAMESPACES"):
         return None
+    if getattr(hinge, "__file__", None) is None:
+        return (
+            f"The module hinge has no file __init__.py in {', '.join(hinge.__path__)}.\n"
+            "Uninstalling the distribution 'hinge', another project, removes that file of this one.\n"
+            "Remedy: pip install --force-reinstall --no-deps hinge-learn"
+        )
     return (
         f"`import hinge` finds another project's module, {getattr(hinge, '__file__', None)}.\n"
         "The distribution 'hinge' is not this library; this one is called 'hinge-learn'.\n"
