@@ -18,7 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST = 6_000_000  # bytes of a wheel
-GLIBC = (2, 27)  # the oldest that a wheel must run with: scikit-learn's wheels need it (native/portable/old_glibc.cmake)
+GLIBC = (
+    2,
+    27,
+)  # the oldest that a wheel must run with: scikit-learn's wheels need it (native/portable/old_glibc.cmake)
 # What installing the library must not bring: compilers, tensors, clusters, servers.
 UNWANTED = (
     "torch",

@@ -148,7 +148,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "graph_labelling", "graph_marginals", "word_shape",
     ),
     "hinge._native": ("num_threads", "set_num_threads"),
-    "hinge.config": ("config_context", "get_config", "set_config"),
+    "hinge.settings": ("config_context", "get_config", "set_config"),
     "hinge.environment": ("show_versions",),
     "hinge.explain.predictive_check": ("predictive_check",),
 }  # fmt: skip
