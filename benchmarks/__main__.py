@@ -1,4 +1,5 @@
-"""``python -m benchmarks <family>``: run a family's tasks and print its tables. ``shapes`` has options of its own."""
+"""``python -m benchmarks <family>``: run a family's tasks and print its tables. ``shapes`` has options of its own,
+``plot`` draws the results that ``--json`` wrote."""
 
 from __future__ import annotations
 
@@ -48,6 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
         from benchmarks import shapes
 
         return shapes.main(given[1:])
+    if given[:1] == ["plot"]:
+        from benchmarks import plots
+
+        return plots.main(given[1:])
     options = parse(given)
     from benchmarks.machine import pin_threads
 

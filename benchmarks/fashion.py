@@ -1,14 +1,18 @@
 """Table 3 of the Fashion-MNIST paper (Xiao, Rasul, Vollgraf 2017) again: our estimators beside scikit-learn's.
 
-    python -m benchmarks.fashion [--only NAME …] [--library NAME …] [--seeds 1] [--rows N] [--json FILE] [--budget SECONDS]
+    python -m benchmarks.fashion [--only NAME …] [--library NAME …] [--seeds 1] [--rows N] [--threads N]
+                                 [--json FILE] [--limit SECONDS] [--budget SECONDS]
 
 Every classifier of the table that the library has, with the parameters of the paper. Images are vectors of 784 pixels divided
 by 255; the 60 000 training and 10 000 test images are the published ones. The paper gives the mean of five shuffles of the
-training images; ``--seeds 5`` does so too. Accuracy is on the test images, seconds are those of ``fit``, all libraries in
-one process with the same number of threads. The table is printed as Markdown, with machine, versions and date.
+training images; ``--seeds 5`` does so too. Accuracy is on the test images, seconds are those of ``fit``, all libraries with
+the same number of threads, each fit in a process of its own. A fit that takes longer than ``--limit`` seconds, with its
+predictions, is ended, and the table has "> limit" in its place. The table is printed as Markdown, with machine, versions and
+date.
 
-All of it takes hours, most of them scikit-learn's. With ``--json`` every fit is written down when it is done, and a run
-with the same file goes on where the last one ended; with ``--budget`` no fit begins after so many seconds.
+All of it takes hours, most of them scikit-learn's. With ``--json`` every fit is written down when it is done or ended, and a
+run with the same file goes on where the last one ended; a fit that was ended is tried again if the limit is larger now. With
+``--budget`` no fit begins after so many seconds.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import multiprocessing
 import platform
 import sys
 import time
@@ -36,8 +41,10 @@ import hinge
 from benchmarks.data import folder
 from benchmarks.machine import cpu_name
 
+START = "spawn"  # each fit begins in a fresh interpreter
 LIBRARIES = ("hinge", "scikit-learn", "scikit-learn-intelex")
-Fit = dict[str, float]  # accuracy on the test images, seconds, and seconds of all processors
+# Accuracy on the test images, seconds, and seconds of all processors; or, of a fit that was ended, "over" and the limit.
+Fit = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ def one_vs_rest(row: Row, library: str, model: Any) -> Any:
 
 
 def make(row: Row, library: str, seed: int) -> Any:
-    """The classifier of a row in one library; None if that has none of its own."""
+    """The classifier of a row in one library."""
     options = dict(row.options)
     if library == "hinge":
         options = dict(row.options if row.ours is None else row.ours)
@@ -107,30 +114,59 @@ def make(row: Row, library: str, seed: int) -> Any:
             cls, options = hinge.MulticlassSVM, {"C": options["C"]}
     elif library == "scikit-learn":
         cls = getattr(importlib.import_module(row.module), row.cls)
-    elif row.intelex:
-        cls = getattr(importlib.import_module(row.module.replace("sklearn", "sklearnex")), row.cls)
     else:
-        return None
+        cls = getattr(importlib.import_module(row.module.replace("sklearn", "sklearnex")), row.cls)
     model = cls(**options)
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     return one_vs_rest(row, library, model)
 
 
-def measure(row: Row, library: str, seed: int, data: Any) -> Fit | None:
-    """One fit to shuffled training images; None if the library has no such classifier."""
+def measure(row: Row, library: str, seed: int, data: Any) -> Fit:
+    """One fit to shuffled training images."""
     X, y, X_test, y_test = data
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]
     model = make(row, library, seed)
-    if model is None:
-        return None
     began, cpu_began = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     return {"accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": seconds, "cpu": cpu}
+
+
+def child(row: Row, library: str, seed: int, rows: int | None, threads: int, out: Any) -> None:
+    """In a process of its own: report that the images are read, then the fit, or what went wrong."""
+    X, y = images("train")
+    data = (X[:rows], y[:rows], *images("t10k"))
+    hinge.set_num_threads(threads)
+    out.send("ready")
+    try:
+        with threadpoolctl.threadpool_limits(threads):
+            out.send(measure(row, library, seed, data))
+    except Exception as error:
+        out.send(f"{type(error).__name__}: {error}")
+
+
+def limited(row: Row, library: str, seed: int, rows: int | None, threads: int, limit: float) -> Fit | str:
+    """`measure` in a process that is ended after ``limit`` seconds; a string if it failed."""
+    context = multiprocessing.get_context(START)
+    answers, out = context.Pipe(duplex=False)
+    process = context.Process(target=child, args=(row, library, seed, rows, threads, out))
+    process.start()
+    out.close()
+    try:
+        answers.recv()
+        if not answers.poll(None if np.isinf(limit) else limit):
+            return {"over": limit}
+        return answers.recv()
+    except EOFError:
+        process.join()
+        return f"the process ended with code {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
 
 
 class Notebook:
@@ -145,8 +181,10 @@ class Notebook:
                 raise SystemExit(f"{path} was made with other settings, {found['settings']}; now they are {settings}.")
             self.fits = found["fits"]
 
-    def has(self, row: Row, library: str, seed: int) -> bool:
-        return str(seed) in self.fits.get(row.name, {}).get(library, {})
+    def has(self, row: Row, library: str, seed: int, limit: float) -> bool:
+        """Whether the fit is done, or one of its row and library was ended after at least as long as ``limit``."""
+        fits = self.fits.get(row.name, {}).get(library, {})
+        return any(fit.get("over", 0) >= limit for fit in fits.values()) or "accuracy" in fits.get(str(seed), {})
 
     def add(self, row: Row, library: str, seed: int, fit: Fit) -> None:
         """Write a fit down; the file is whole at any time."""
@@ -182,33 +220,59 @@ def markdown(fits: dict[str, dict[str, dict[str, Fit]]], libraries: list[str]) -
     yield "|" + "---|" * len(head)
     for row in TABLE:
         if row.name in fits:
-            done = [list(fits[row.name].get(name, {}).values()) for name in libraries]
-            cells = [
-                f"{np.mean([f['accuracy'] for f in some]):.3f}, {np.median([f['seconds'] for f in some]):.3g}"
-                if some
-                else "–"
-                for some in done
-            ]
+            cells = [cell(list(fits[row.name].get(name, {}).values())) for name in libraries]
             yield f"| {row.name} | {row.published:.3f} | " + " | ".join(cells) + " |"
 
 
-def run(rows: Iterable[Row], libraries: list[str], seeds: int, data: Any, notebook: Notebook, budget: float) -> bool:
-    """Do the fits that are not in the notebook; False if the time did not suffice."""
-    began = time.perf_counter()
+def cell(fits: list[Fit]) -> str:
+    """One row and library; fits that were ended have no accuracy, so that one of them decides."""
+    over = [fit["over"] for fit in fits if "over" in fit]
+    if over:
+        return f"> {max(over):g} s"
+    if not fits:
+        return "–"
+    return f"{np.mean([fit['accuracy'] for fit in fits]):.3f}, {np.median([fit['seconds'] for fit in fits]):.3g}"
+
+
+@dataclass
+class Outcome:
+    """How a run ended: whether its time sufficed, and the fits that failed."""
+
+    finished: bool = True
+    failures: int = 0
+
+
+def run(rows: Iterable[Row], libraries: list[str], seeds: int, fit: Any, notebook: Notebook, limit: float,
+        budget: float) -> Outcome:  # fmt: skip
+    """Do the fits that are not in the notebook, by ``fit(row, library, seed)``."""
+    began, outcome = time.perf_counter(), Outcome()
     for row in rows:
         for library in libraries:
+            if library == "scikit-learn-intelex" and not row.intelex:
+                continue
             for seed in range(seeds):
-                if notebook.has(row, library, seed):
+                if notebook.has(row, library, seed, limit):
                     continue
                 if time.perf_counter() - began >= budget:
-                    return False
-                fit = measure(row, library, seed, data)
-                if fit is None:
+                    outcome.finished = False
+                    return outcome
+                found = fit(row, library, seed)
+                print(f"{row.name}, {library}, seed {seed}: {shown(found)}", file=sys.stderr, flush=True)
+                if isinstance(found, str):
+                    outcome.failures += 1
                     break
-                notebook.add(row, library, seed, fit)
-                shown = f"{fit['accuracy']:.4f} in {fit['seconds']:.2f} s ({fit['cpu']:.2f} s of processors)"
-                print(f"{row.name}, {library}, seed {seed}: {shown}", file=sys.stderr, flush=True)
-    return True
+                notebook.add(row, library, seed, found)
+                if "over" in found:
+                    break
+    return outcome
+
+
+def shown(found: Fit | str) -> str:
+    if isinstance(found, str):
+        return f"failed: {found}"
+    if "over" in found:
+        return f"ended after {found['over']:g} s"
+    return f"{found['accuracy']:.4f} in {found['seconds']:.2f} s ({found['cpu']:.2f} s of processors)"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -221,22 +285,24 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--threads", type=int, default=2, metavar="N", help="threads of every library (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the fits here, and go on from there")
+    parser.add_argument("--limit", type=float, default=np.inf, metavar="SECONDS", help="end a fit after this time")
     parser.add_argument("--budget", type=float, default=np.inf, metavar="SECONDS", help="begin no fit after this time")
     options = parser.parse_args(arguments)
     present = installed(LIBRARIES)
     libraries = [name for name in present if name in (options.library or LIBRARIES)]
-    X, y = images("train")
-    data = (X[: options.rows], y[: options.rows], *images("t10k"))
-    notebook = Notebook(options.json, describe(present, options.threads, len(data[1])))
+    used = len(images("train")[1][: options.rows])
+    notebook = Notebook(options.json, describe(present, options.threads, used))
     rows = [row for row in TABLE if not options.only or any(text in row.name for text in options.only)]
-    hinge.set_num_threads(options.threads)
-    with threadpoolctl.threadpool_limits(options.threads):
-        done = run(rows, libraries, options.seeds, data, notebook, options.budget)
+
+    def fit(row: Row, library: str, seed: int) -> Fit | str:
+        return limited(row, library, seed, options.rows, options.threads, options.limit)
+
+    outcome = run(rows, libraries, options.seeds, fit, notebook, options.limit, options.budget)
     print("\n".join(markdown(notebook.fits, present)))
     print("\n" + ", ".join(f"{name} {value}" for name, value in notebook.settings.items()), datetime.date.today())
-    if not done:
+    if not outcome.finished:
         print("The time is over; the same command goes on from here.", file=sys.stderr)
-    return 0
+    return 1 if outcome.failures else 0
 
 
 if __name__ == "__main__":

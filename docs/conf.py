@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tools"))
+sys.path[:0] = [str(HERE.parent / "tools"), str(HERE.parent)]  # the blocks of a page draw the harness's tables
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import docstrings  # noqa: E402

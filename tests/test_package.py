@@ -28,7 +28,7 @@ NATIVE = sorted((ROOT / "native").rglob("*.[ch]pp"))
 # A room may import from its own level and from lower ones.
 LEVELS = {
     **dict.fromkeys(hg.NAMESPACES, 8), "_lazy": 0,
-    "problem": 0, "_native": 0, "_validation": 0, "_cached": 0, "_parameters": 0, "_sources": 0, "errors": 0, "config": 0, "environment": 0,
+    "problem": 0, "_native": 0, "_validation": 0, "_cached": 0, "_parameters": 0, "_sources": 0, "errors": 0, "settings": 0, "environment": 0,
     "solvers": 1, "tables": 1, "datasets": 1, "files": 1, "file_values": 1, "file_schema": 1,
     "features": 2, "blocks": 2,
     "models": 3,

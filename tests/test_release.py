@@ -38,7 +38,7 @@ def test_installing_the_library_brings_no_more_than_it_needs():
     assert names == set(DEPENDENCIES)
 
 
-@pytest.mark.parametrize("kind", ["package", "module", "none"])
+@pytest.mark.parametrize("kind", ["package", "module", "broken", "rest", "none"])
 def test_another_module_of_that_name_is_noticed(tmp_path, kind):
     """The command explains which module was found and how to remove it, instead of an import error."""
     if kind == "package":
@@ -46,16 +46,28 @@ def test_another_module_of_that_name_is_noticed(tmp_path, kind):
         (tmp_path / "hinge" / "__init__.py").write_text("")
     elif kind == "module":
         (tmp_path / "hinge.py").write_text("")
+    elif kind == "broken":
+        (tmp_path / "hinge.py").write_text("import a_package_that_is_not_there")
+    elif kind == "rest":  # what uninstalling the other distribution leaves of this one
+        (tmp_path / "hinge").mkdir()
+        (tmp_path / "hinge" / "files.py").write_text("")
     (tmp_path / "hinge_learn").symlink_to(Path(hinge_learn.__file__).parent)
-    code = "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['hinge']; import hinge_learn; hinge_learn.main()"
+    code = "import sys; sys.path.insert(0, sys.argv[1]); sys.argv = ['hinge']; import runpy; runpy.run_module('hinge_learn', run_name='__main__')"
     answer = subprocess.run([sys.executable, "-S", "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert answer.returncode == 1
     assert "pip install" in answer.stderr
     assert (str(tmp_path) in answer.stderr) == (kind != "none")
+    assert ("no file __init__.py" in answer.stderr) == (kind == "rest")
 
 
 def test_the_imported_hinge_is_recognised():
     assert hinge_learn.check() is None
+
+
+def test_installed_after_the_other_distribution_this_one_works():
+    """Its files replace those of the same name; a folder of the other one must not hide a module of this one."""
+    modules = {path.stem for path in Path(hg.__file__).parent.glob("*.py")}
+    assert not modules & {"config", "dbt", "frontends", "kernel", "stages"}
 
 
 def test_versions_name_everything_a_report_needs(capsys):

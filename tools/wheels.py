@@ -6,6 +6,7 @@ python tools/wheels.py test     install the wheel of this Python into a new envi
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST = 6_000_000  # bytes of a wheel
+GLIBC = (
+    2,
+    27,
+)  # the oldest that a wheel must run with: scikit-learn's wheels need it (native/portable/old_glibc.cmake)
 # What installing the library must not bring: compilers, tensors, clusters, servers.
 UNWANTED = (
     "torch",
@@ -53,6 +58,9 @@ def check() -> None:
         print(f"{path.name}: {size / 1e6:.2f} MB, {len(names)} files")
         assert size < MOST, f"{path.name} is larger than {MOST / 1e6:.0f} MB"
         assert not strange, f"{path.name} holds {strange[:5]}"
+        for version in re.findall(r"manylinux_(\d+)_(\d+)", path.name):
+            needed = tuple(map(int, version))
+            assert needed <= GLIBC, f"{path.name} needs a newer glibc than {GLIBC}: see objdump -T of its module"
         assert "hinge/py.typed" in names
         if "abi3" in path.name:
             run(sys.executable, "-m", "abi3audit", "--strict", path)

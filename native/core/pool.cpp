@@ -28,13 +28,24 @@ namespace hinge {
 
 namespace {
 
-// Reads up to two numbers from the start of a file and returns how many it found. It avoids C++ streams, which need the
-// locales of the C++ library that created them.
+// Reads up to two numbers from the first line of a file and returns how many it found. It avoids C++ streams, which
+// need the locales of the C++ library that created them, and fscanf and strtol, which newer glibcs replace by functions
+// that older ones lack (portable/old_glibc.cmake).
 int read_numbers(const std::string& path, double* first, double* second) {
   std::FILE* file = std::fopen(path.c_str(), "r");
   if (!file) return 0;
-  const int count = second ? std::fscanf(file, "%lf %lf", first, second) : std::fscanf(file, "%lf", first);
+  char line[128];
+  const char* text = std::fgets(line, sizeof line, file);
   std::fclose(file);
+  int count = 0;
+  for (double* number : {first, second}) {
+    if (!text || !number) break;
+    char* end = nullptr;
+    *number = std::strtod(text, &end);
+    if (end == text) break;
+    text = end;
+    ++count;
+  }
   return count;
 }
 
@@ -70,8 +81,8 @@ constexpr std::size_t kLine = 128;
 // The limit set by OMP_NUM_THREADS (the first number of a list); joblib sets it in its workers.
 int environment_limit() {
   const char* text = std::getenv("OMP_NUM_THREADS");
-  const long threads = text ? std::strtol(text, nullptr, 10) : 0;
-  return threads > 0 ? static_cast<int>(std::min<long>(threads, kMostThreads)) : kMostThreads;
+  const double threads = text ? std::strtod(text, nullptr) : 0;
+  return threads >= 1 ? static_cast<int>(std::min<double>(threads, kMostThreads)) : kMostThreads;
 }
 
 int usable_cpus() {

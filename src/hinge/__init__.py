@@ -138,7 +138,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hinge.models.structured": ("ChainCRF", "StructuredPerceptron", "StructuredSVM", "TreeCRF"),
     "hinge._native": ("num_threads", "set_num_threads"),
-    "hinge.config": ("config_context", "get_config", "set_config"),
+    "hinge.settings": ("config_context", "get_config", "set_config"),
     "hinge.environment": ("show_versions",),
     "hinge.explain.predictive_check": ("predictive_check",),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from hinge._native import (
 from hinge.blocks.source import (
     scan as scan,
 )
-from hinge.config import (
+from hinge.settings import (
     config_context as config_context,
     get_config as get_config,
     set_config as set_config,

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hinge.config import shows_html
 from hinge.files import save, write_atomically
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.request import Request
@@ -18,6 +17,7 @@ from hinge.learning.search import Search
 from hinge.learning.trials import Trial
 from hinge.report.document import document
 from hinge.report.evidence import Evidence
+from hinge.settings import shows_html
 from hinge.tables.number_formats import format_number
 from hinge.tables.profile import TableProfile
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hinge.config import shows_progress
 from hinge.errors import UserError, argument
 from hinge.learning.candidates import families, named
 from hinge.learning.ensemble import add_ensemble
@@ -27,6 +26,7 @@ from hinge.learning.search import MAX_SEARCH_ROWS, MIN_SEARCH_ROWS, Search
 from hinge.learning.trials import Trial
 from hinge.onnx.models import obstacle
 from hinge.report.evidence import Evidence
+from hinge.settings import shows_progress
 from hinge.tables.profile import TableProfile, profile
 from hinge.tables.reading import as_table
 from hinge.tables.target import check_task

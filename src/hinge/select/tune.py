@@ -16,12 +16,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from hinge._native import check_indices
-from hinge.config import shows_html, shows_progress
 from hinge.models.base import check_weights
 from hinge.select.choice import choose_candidate
 from hinge.select.grids import complexity_of, path_grid
 from hinge.select.progress import Journal, Progress, fingerprint
 from hinge.select.search import Search, folds_of
+from hinge.settings import shows_html, shows_progress
 
 RULES = {"min": "best", "best": "best", "1se": "one-standard-error", "one-standard-error": "one-standard-error"}
 SHOWN = 10  # candidates in a notebook

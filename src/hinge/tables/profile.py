@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge.config import shows_html
 from hinge.errors import UserError, argument
+from hinge.settings import shows_html
 from hinge.tables.conversion import to_column
 from hinge.tables.converted import Converted, convert_column
 from hinge.tables.csv import MAX_WIDTH

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hinge.config import shows_html
 from hinge.explain.bias_variance import BiasVariance
 from hinge.explain.calibration import Reliability
 from hinge.explain.diagnosis.alternatives import Probe, Rival
@@ -19,6 +18,7 @@ from hinge.explain.diagnosis.prediction_bands import Reach
 from hinge.explain.drift import Drift
 from hinge.explain.guarantees import Guarantee
 from hinge.select.estimate import Estimate, plain
+from hinge.settings import shows_html
 
 Array = np.ndarray
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.config import shows_html
+from hinge.settings import shows_html
 
 
 @dataclass(frozen=True)
