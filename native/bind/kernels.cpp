@@ -2,9 +2,11 @@
 #include "problem/kernels.hpp"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
@@ -36,6 +38,7 @@ nb::tuple to_python(DualSolution&& s) {
 // The arguments that both dual solvers take after the source of rows.
 struct Dual {
   Vector sign, target, upper, alpha;
+  std::optional<Vector> scores;
   double tol, cache_bytes;
   int max_iter;
   index_t max_steps;
@@ -48,7 +51,10 @@ struct Dual {
       expect(size_of(v) == size_of(sign), "target, upper and alpha must have one entry per dual variable");
     const DualProblem problem{
         source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(), upper.data(), groups};
-    return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
+    expect(!scores || size_of(*scores) == source.points(), "scores must have one entry per point");
+    std::vector<double> F;
+    if (scores) F.assign(scores->data(), scores->data() + source.points());
+    return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)}, std::move(F),
                         {tol, cache_bytes, max_iter, max_steps, shrinking}, monitor);
   }
 };
@@ -200,15 +206,16 @@ void bind_points(nb::module_& m, const char* name) {
       "k"_a.noconvert(), "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
   m.def(
       "decompose",
-      [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](const Code& code, const Points<T>& points, Vector sign, Vector target, Vector upper, Vector alpha,
+         std::optional<Vector> scores, double tol, double cache_bytes, int max_iter, index_t max_steps, bool shrinking,
+         int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, scores, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         ProgramRows<T> source(decode(code), points);
         return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, monitor); }, make_report(report)));
       },
       "program"_a, "points"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
-      "report"_a.none());
+      "alpha"_a.noconvert(), "scores"_a.noconvert().none(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a,
+      "shrinking"_a, "groups"_a, "report"_a.none());
 }
 
 }  // namespace
@@ -230,16 +237,17 @@ void bind_kernels(nb::module_& m) {
       "same"_a);
   m.def(
       "decompose_matrix",
-      [](Matrix values, Vector sign, Vector target, Vector upper, Vector alpha, double tol, double cache_bytes,
-         int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](Matrix values, Vector sign, Vector target, Vector upper, Vector alpha, std::optional<Vector> scores,
+         double tol, double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups,
+         nb::object report) {
+        const Dual dual{sign, target, upper, alpha, scores, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         MatrixRows source(values.data(), static_cast<index_t>(values.shape(0)));
         return to_python(
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "values"_a.noconvert(), "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(),
-      "alpha"_a.noconvert(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
-      "report"_a.none());
+      "alpha"_a.noconvert(), "scores"_a.noconvert().none(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a,
+      "shrinking"_a, "groups"_a, "report"_a.none());
   nb::class_<ManyArguments>(m, "ManyDuals")
       .def(
           "__init__",
@@ -275,9 +283,10 @@ void bind_kernels(nb::module_& m) {
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
-      [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha, double tol,
-         double cache_bytes, int max_iter, index_t max_steps, bool shrinking, int groups, nb::object report) {
-        const Dual dual{sign, target, upper, alpha, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
+      [](nb::object rows, index_t n, Vector sign, Vector target, Vector upper, Vector alpha,
+         std::optional<Vector> scores, double tol, double cache_bytes, int max_iter, index_t max_steps, bool shrinking,
+         int groups, nb::object report) {
+        const Dual dual{sign, target, upper, alpha, scores, tol, cache_bytes, max_iter, max_steps, shrinking, groups};
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
@@ -289,7 +298,8 @@ void bind_kernels(nb::module_& m) {
             enter([&](Monitor& monitor) { return dual.solve<double>(source, monitor); }, make_report(report)));
       },
       "rows"_a, "n"_a, "sign"_a.noconvert(), "target"_a.noconvert(), "upper"_a.noconvert(), "alpha"_a.noconvert(),
-      "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a, "report"_a.none());
+      "scores"_a.noconvert().none(), "tol"_a, "cache_bytes"_a, "max_iter"_a, "max_steps"_a, "shrinking"_a, "groups"_a,
+      "report"_a.none());
 }
 
 }  // namespace hinge

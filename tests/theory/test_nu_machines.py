@@ -348,7 +348,7 @@ def test_the_judge_computes_scores_itself_however_many_points(rng, monkeypatch):
             return getattr(core, name)
 
         def decompose(self, *arguments):
-            alpha, scores, *rest = run(*arguments[:6], 1e9, *arguments[7:])  # stops at once
+            alpha, scores, *rest = run(*arguments[:7], 1e9, *arguments[8:])  # stops at once
             return alpha, np.zeros_like(scores), 0.0, *rest[1:]
 
     core = decomposition.core
