@@ -150,19 +150,6 @@ void add_product(index_t p, index_t q, index_t m, const T* a, index_t lda, const
   }
 }
 
-// The sum of a tile's row in single precision has the accuracy of its values.
-HINGE_HOT double dot_tile(const float* __restrict k, const float* __restrict v, index_t n) {
-  float s = 0;
-  for (index_t j = 0; j < n; ++j) s += k[j] * v[j];
-  return static_cast<double>(s);
-}
-
-HINGE_HOT double dot_tile(const double* __restrict k, const double* __restrict v, index_t n) {
-  double s = 0;
-  for (index_t j = 0; j < n; ++j) s += k[j] * v[j];
-  return s;
-}
-
 template <class T>
 HINGE_HOT double dot_row(const T* __restrict k, const double* __restrict v, index_t n) {
   double s = 0;
@@ -293,7 +280,7 @@ void kernel_scores(const KernelProgram& program, const Points<T>& a, const Point
         if (k == 1) {  // a row is used while it is in the first-level cache
           tiler.tile(
               r0, r1, c0, c1, [&](index_t) { return values.data(); },
-              [&](index_t r) { z[r] += dot_tile(values.data(), narrow.data() + c0, c1 - c0); });
+              [&](index_t r) { z[r] += dot_row<T>(values.data(), coef + c0, c1 - c0); });
         } else {
           tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
           blas::gemm('N', 'N', k, r1 - r0, c1 - c0, T(1), narrow.data() + c0 * k, k, values.data(), kTileCols, T(0),
@@ -309,7 +296,6 @@ template <class T>
 void kernel_self_scores(const KernelProgram& program, const Points<T>& a, const double* coef, double* z) {
   const index_t bands = (a.n + kTileRows - 1) / kTileRows, parts = std::min<index_t>(bands, 32);
   std::vector<std::vector<double>> partial(parts);
-  const std::vector<T> narrow(coef, coef + a.n);
   parallel_for(parts, [&](index_t part) {
     std::vector<double>& sums = partial[part];
     sums.assign(a.n, 0.0);
@@ -322,7 +308,7 @@ void kernel_self_scores(const KernelProgram& program, const Points<T>& a, const 
         tiler.tile(
             r0, r1, c0, c1, [&](index_t) { return row.data(); },
             [&](index_t r) {
-              sums[r] += dot_tile(row.data(), narrow.data() + c0, c1 - c0);
+              sums[r] += dot_row<T>(row.data(), coef + c0, c1 - c0);
               // the same values below the diagonal
               if (c1 <= r0) axpy_row<T>(coef[r], row.data(), sums.data() + c0, c1 - c0);
             });
