@@ -2,9 +2,11 @@
 #include "problem/kernels.hpp"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "bind/arrays.hpp"
 #include "bind/enter.hpp"
@@ -43,12 +45,16 @@ struct Dual {
   bool shrinking;
 
   template <class T>
-  DualSolution solve(RowSource<T>& source, const Vector& alpha, double tol, Monitor& monitor) const {
+  DualSolution solve(RowSource<T>& source, const Vector& alpha, const std::optional<Vector>& scores, double tol,
+                     Monitor& monitor) const {
     for (const Vector& v : {target, upper, alpha})
       expect(size_of(v) == size_of(sign), "target, upper and alpha must have one entry per dual variable");
     const DualProblem problem{
         source.points(), static_cast<index_t>(sign.shape(0)), sign.data(), target.data(), upper.data(), groups};
-    return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)},
+    expect(!scores || size_of(*scores) == source.points(), "scores must have one entry per point");
+    std::vector<double> F;
+    if (scores) F.assign(scores->data(), scores->data() + source.points());
+    return decompose<T>(source, problem, {alpha.data(), alpha.data() + alpha.shape(0)}, std::move(F),
                         {tol, cache_bytes, max_iter, max_steps, shrinking}, monitor);
   }
 };
@@ -200,12 +206,14 @@ void bind_points(nb::module_& m, const char* name) {
       "k"_a.noconvert(), "h"_a.noconvert(), "v"_a.noconvert(), "shift"_a);
   m.def(
       "decompose",
-      [](const Code& code, const Points<T>& points, const Dual& dual, Vector alpha, double tol, nb::object report) {
+      [](const Code& code, const Points<T>& points, const Dual& dual, Vector alpha, std::optional<Vector> scores,
+         double tol, nb::object report) {
         ProgramRows<T> source(decode(code), points);
-        return to_python(
-            enter([&](Monitor& monitor) { return dual.solve<T>(source, alpha, tol, monitor); }, make_report(report)));
+        return to_python(enter([&](Monitor& monitor) { return dual.solve<T>(source, alpha, scores, tol, monitor); },
+                               make_report(report)));
       },
-      "program"_a, "points"_a, "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
+      "program"_a, "points"_a, "dual"_a, "alpha"_a.noconvert(), "scores"_a.noconvert().none(), "tol"_a,
+      "report"_a.none());
 }
 
 }  // namespace
@@ -234,12 +242,14 @@ void bind_kernels(nb::module_& m) {
       "same"_a);
   m.def(
       "decompose_matrix",
-      [](Matrix values, const Dual& dual, Vector alpha, double tol, nb::object report) {
+      [](Matrix values, const Dual& dual, Vector alpha, std::optional<Vector> scores, double tol, nb::object report) {
         MatrixRows source(values.data(), static_cast<index_t>(values.shape(0)));
-        return to_python(enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, tol, monitor); },
-                               make_report(report)));
+        return to_python(
+            enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, scores, tol, monitor); },
+                  make_report(report)));
       },
-      "values"_a.noconvert(), "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
+      "values"_a.noconvert(), "dual"_a, "alpha"_a.noconvert(), "scores"_a.noconvert().none(), "tol"_a,
+      "report"_a.none());
   nb::class_<ManyArguments>(m, "ManyDuals")
       .def(
           "__init__",
@@ -275,7 +285,8 @@ void bind_kernels(nb::module_& m) {
   m.def(
       "decompose_rows",
       // rows(which) returns the rows of the kernel matrix for these points, float64
-      [](nb::object rows, index_t n, const Dual& dual, Vector alpha, double tol, nb::object report) {
+      [](nb::object rows, index_t n, const Dual& dual, Vector alpha, std::optional<Vector> scores, double tol,
+         nb::object report) {
         FullRows<double> source(n, [&](const index_t* which, index_t m, double* out) {
           nb::gil_scoped_acquire gil;
           auto block = nb::cast<Matrix>(rows(own(std::vector<index_t>(which, which + m))));
@@ -283,10 +294,11 @@ void bind_kernels(nb::module_& m) {
                  "the kernel returned a block of wrong shape");
           std::copy(block.data(), block.data() + m * n, out);
         });
-        return to_python(enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, tol, monitor); },
-                               make_report(report)));
+        return to_python(
+            enter([&](Monitor& monitor) { return dual.solve<double>(source, alpha, scores, tol, monitor); },
+                  make_report(report)));
       },
-      "rows"_a, "n"_a, "dual"_a, "alpha"_a.noconvert(), "tol"_a, "report"_a.none());
+      "rows"_a, "n"_a, "dual"_a, "alpha"_a.noconvert(), "scores"_a.noconvert().none(), "tol"_a, "report"_a.none());
 }
 
 }  // namespace hinge

@@ -16,6 +16,11 @@ namespace {
 
 using namespace multiclass;
 
+// A rise of the dual objective below this share of the primal is rounding. After so many evaluations without a larger
+// one, four passes apart, no progress is possible.
+constexpr double kRounding = 1e-15;
+constexpr int kIdle = 25;
+
 // V, v and u of svm.hpp, updated with rows of x.
 struct LinearSpace {
   const Rows& x;
@@ -234,15 +239,20 @@ MulticlassSvmFit ascend(Space& space, const MulticlassSvmProblem& problem, doubl
   std::iota(order.begin(), order.end(), index_t{0});
   Random random(seed);
   MulticlassSvmFit fit;
-  double before = 0;       // the gap at the last evaluation
+  double before = 0;  // the gap at the last evaluation
+  double best = -std::numeric_limits<double>::infinity();
+  int idle = 0;            // evaluations since the dual objective has risen by more than its rounding error
   bool try_newton = true;  // Newton's method is tried once
   const auto evaluate = [&] {
     before = fit.gap;
     std::tie(fit.primal, fit.gap) = ascent.objective_and_gap();
     fit.done = fit.gap <= tolerance * fit.primal;
+    const double dual = fit.primal - fit.gap;
+    idle = dual > best + kRounding * std::fabs(fit.primal) ? 0 : idle + 1;
+    best = std::max(best, dual);
   };
   evaluate();
-  while (fit.passes < max_passes && !fit.done) {
+  while (fit.passes < max_passes && !fit.done && idle < kIdle) {
     random.shuffle(order.data(), static_cast<index_t>(order.size()));
     ascent.pass(order, monitor);
     ++fit.passes;

@@ -6,6 +6,7 @@
 
 #include "core/blas.hpp"
 #include "core/gram.hpp"
+#include "core/packed_rows.hpp"
 #include "core/pool.hpp"
 #include "problem/kernel_row.hpp"
 
@@ -68,19 +69,25 @@ template <class T>
 class Tiler {
  public:
   Tiler(const KernelProgram& program, const Points<T>& a, const Points<T>& b)
-      : program_(program), a_(a), b_(b), coordinates_(looks_at_coordinates(program)) {
+      : program_(program),
+        a_(a),
+        b_(b),
+        coordinates_(looks_at_coordinates(program)),
+        packs_(!a.sparse() && packed_suits(a.d)) {
     dot_.resize(kTileRows * kTileCols);
     stack_.resize(stack_depth(program) * kTileCols);
     if (coordinates_) transposed_.resize(b.d * kTileCols);
     if (a.sparse()) spread_.at.assign(a.d, -1);
   }
 
-  // out(r) points to where the c1 - c0 values of row r are written, r in [r0, r1).
-  template <class Out>
-  void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
+  // out(r) points to where the c1 - c0 values of row r are written, r in [r0, r1); done(r) is called once they are.
+  template <class Out, class Done>
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out, const Done& done) {
     const index_t n = c1 - c0, d = a_.d;
     if (a_.sparse())
       sparse_dots<T>(a_, r0, r1, b_, c0, c1, spread_, dot_.data());
+    else if (packs_)
+      packed_dots(r0, r1, c0, c1);
     else
       blas::gemm('T', 'N', n, r1 - r0, d, T(1), b_.dense + c0 * d, d, a_.dense + r0 * d, d, T(0), dot_.data(),
                  kTileCols);
@@ -99,14 +106,32 @@ class Tiler {
                              d,
                              kTileCols};
       run_row<T>(program_, row, out(r), stack_.data());
+      done(r);
     }
   }
 
+  template <class Out>
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1, const Out& out) {
+    tile(r0, r1, c0, c1, out, [](index_t) {});
+  }
+
  private:
+  // Adjacent tiles of the same columns share the packed points.
+  void packed_dots(index_t r0, index_t r1, index_t c0, index_t c1) {
+    const index_t d = a_.d;
+    if (c0 != packed_begin_ || c1 != packed_end_) {
+      packed_.pack(b_.dense + c0 * d, d, c1 - c0, d);
+      packed_begin_ = c0;
+      packed_end_ = c1;
+    }
+    packed_.products(a_.dense + r0 * d, d, r1 - r0, dot_.data(), kTileCols);
+  }
+
   const KernelProgram& program_;
   const Points<T>&a_, &b_;
-  bool coordinates_;
-  index_t transposed_at_ = -1;
+  bool coordinates_, packs_;
+  index_t transposed_at_ = -1, packed_begin_ = -1, packed_end_ = -1;
+  PackedRows<T> packed_;
   std::vector<T> dot_, stack_, transposed_;
   Spread<T> spread_;
 };
@@ -246,17 +271,18 @@ void kernel_scores(const KernelProgram& program, const Points<T>& a, const Point
   parallel_for(parts, [&](index_t part) {
     const index_t begin = range_begin(a.n, parts, part), end = range_begin(a.n, parts, part + 1);
     Tiler<T> tiler(program, a, b);
-    std::vector<T> values(kTileRows * kTileCols), product(kTileRows * k);
+    std::vector<T> values((k == 1 ? 1 : kTileRows) * kTileCols), product(k == 1 ? 0 : kTileRows * k);
     std::fill(z + begin * k, z + end * k, 0.0);
-    for (index_t r0 = begin; r0 < end; r0 += kTileRows) {
-      const index_t r1 = std::min(r0 + kTileRows, end);
-      for (index_t c0 = 0; c0 < b.n; c0 += kTileCols) {
-        const index_t c1 = std::min(c0 + kTileCols, b.n);
-        tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
-        if (k == 1) {
-          for (index_t r = r0; r < r1; ++r)
-            z[r] += dot_row<T>(values.data() + (r - r0) * kTileCols, coef + c0, c1 - c0);
+    for (index_t c0 = 0; c0 < b.n; c0 += kTileCols) {
+      const index_t c1 = std::min(c0 + kTileCols, b.n);
+      for (index_t r0 = begin; r0 < end; r0 += kTileRows) {
+        const index_t r1 = std::min(r0 + kTileRows, end);
+        if (k == 1) {  // a row is used while it is in the first-level cache
+          tiler.tile(
+              r0, r1, c0, c1, [&](index_t) { return values.data(); },
+              [&](index_t r) { z[r] += dot_row<T>(values.data(), coef + c0, c1 - c0); });
         } else {
+          tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
           blas::gemm('N', 'N', k, r1 - r0, c1 - c0, T(1), narrow.data() + c0 * k, k, values.data(), kTileCols, T(0),
                      product.data(), k);
           for (index_t e = 0; e < (r1 - r0) * k; ++e) z[r0 * k + e] += static_cast<double>(product[e]);
@@ -274,17 +300,18 @@ void kernel_self_scores(const KernelProgram& program, const Points<T>& a, const 
     std::vector<double>& sums = partial[part];
     sums.assign(a.n, 0.0);
     Tiler<T> tiler(program, a, a);
-    std::vector<T> values(kTileRows * kTileCols);
+    std::vector<T> row(kTileCols);
     for (index_t band = part; band < bands; band += parts) {  // in turns, as later bands are longer
       const index_t r0 = band * kTileRows, r1 = std::min(r0 + kTileRows, a.n);
       for (index_t c0 = 0; c0 < r1; c0 += c0 < r0 ? std::min(kTileCols, r0 - c0) : kTileRows) {
         const index_t c1 = c0 < r0 ? std::min(c0 + kTileCols, r0) : r1;
-        tiler.tile(r0, r1, c0, c1, [&](index_t r) { return values.data() + (r - r0) * kTileCols; });
-        for (index_t r = r0; r < r1; ++r) {
-          const T* row = values.data() + (r - r0) * kTileCols;
-          sums[r] += dot_row<T>(row, coef + c0, c1 - c0);
-          if (c1 <= r0) axpy_row<T>(coef[r], row, sums.data() + c0, c1 - c0);  // the same values below the diagonal
-        }
+        tiler.tile(
+            r0, r1, c0, c1, [&](index_t) { return row.data(); },
+            [&](index_t r) {
+              sums[r] += dot_row<T>(row.data(), coef + c0, c1 - c0);
+              // the same values below the diagonal
+              if (c1 <= r0) axpy_row<T>(coef[r], row.data(), sums.data() + c0, c1 - c0);
+            });
       }
     }
   });

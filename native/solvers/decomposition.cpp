@@ -61,7 +61,7 @@ HINGE_HOT void gather(const T* __restrict row, const index_t* __restrict at, ind
 template <class T>
 class Decomposition {
  public:
-  Decomposition(RowSource<T>& source, const DualProblem& problem, std::vector<double> alpha,
+  Decomposition(RowSource<T>& source, const DualProblem& problem, std::vector<double> alpha, std::vector<double> scores,
                 const DecompositionOptions& options, Monitor& monitor)
       : source_(source),
         p_(problem),
@@ -71,13 +71,16 @@ class Decomposition {
         size_(std::min<index_t>(kBatch, problem.variables)),
         cache_(problem.n, in_memory_ ? 1 : std::min<index_t>(problem.n, size_), in_memory_ ? 0 : options.cache_bytes),
         a_(std::move(alpha)),
-        F_(problem.n, 0.0),
+        F_(std::move(scores)),
         active_(problem.n),
         position_(problem.n),
         in_batch_(problem.variables, 0) {
     std::iota(active_.begin(), active_.end(), index_t{0});
     std::iota(position_.begin(), position_.end(), index_t{0});
-    refresh(active_, F_);
+    if (F_.empty()) {
+      F_.assign(p_.n, 0.0);
+      refresh(active_, F_);
+    }
     terms();
   }
 
@@ -403,14 +406,14 @@ void FullRows<T>::rows(const index_t* which, index_t m, T* const* out) {
 
 template <class T>
 DualSolution decompose(RowSource<T>& source, const DualProblem& problem, std::vector<double> alpha,
-                       const DecompositionOptions& options, Monitor& monitor) {
-  return Decomposition<T>(source, problem, std::move(alpha), options, monitor).run();
+                       std::vector<double> scores, const DecompositionOptions& options, Monitor& monitor) {
+  return Decomposition<T>(source, problem, std::move(alpha), std::move(scores), options, monitor).run();
 }
 
-#define HINGE_DECOMPOSE(T)                                                                   \
-  template class ProgramRows<T>;                                                             \
-  template class FullRows<T>;                                                                \
-  template DualSolution decompose<T>(RowSource<T>&, const DualProblem&, std::vector<double>, \
+#define HINGE_DECOMPOSE(T)                                                                                        \
+  template class ProgramRows<T>;                                                                                  \
+  template class FullRows<T>;                                                                                     \
+  template DualSolution decompose<T>(RowSource<T>&, const DualProblem&, std::vector<double>, std::vector<double>, \
                                      const DecompositionOptions&, Monitor&);
 HINGE_DECOMPOSE(float)
 HINGE_DECOMPOSE(double)

@@ -113,8 +113,9 @@ struct DualSolution {
   bool stopped = false;  // whether the monitor stopped the run
 };
 
+// `scores` are F at alpha; if they are empty, they are computed.
 template <class T>
 DualSolution decompose(RowSource<T>& source, const DualProblem& problem, std::vector<double> alpha,
-                       const DecompositionOptions& options, Monitor& monitor);
+                       std::vector<double> scores, const DecompositionOptions& options, Monitor& monitor);
 
 }  // namespace hinge

@@ -5,6 +5,7 @@
 
 #include "core/gram_narrow.hpp"
 #include "core/gram_outer.hpp"
+#include "core/packed_rows.hpp"
 #include "core/random.hpp"
 #include "tests/check.hpp"
 #include "trees/radix.hpp"
@@ -30,6 +31,36 @@ std::vector<double> with_target(const std::vector<double>& x, const std::vector<
     rows.push_back(1.0), rows.push_back(y[i]);
   }
   return rows;
+}
+
+template <class T>
+void check_packed(double tolerance) {
+  hinge::Random random(2);
+  const index_t group = hinge::PackedRows<T>::kGroup;
+  for (const index_t d : {1, 3, 50})
+    for (const index_t n : {index_t{1}, group - 1, group, 2 * group + 5})
+      for (const index_t m : {1, 5, 12, 31}) {
+        const index_t stride = d + 2, ldo = 4 * group;
+        std::vector<T> a(m * stride), b(n * stride), out(m * ldo, T(7));
+        for (T& v : a) v = static_cast<T>(random.normal());
+        for (T& v : b) v = static_cast<T>(random.normal());
+        hinge::PackedRows<T> packed;
+        packed.pack(b.data(), stride, n, d);
+        packed.products(a.data(), stride, m, out.data(), ldo);
+        for (index_t r = 0; r < m; ++r) {
+          for (index_t c = 0; c < n; ++c) {
+            double dot = 0;
+            for (index_t k = 0; k < d; ++k) dot += static_cast<double>(a[r * stride + k]) * b[c * stride + k];
+            CHECK(hinge::tests::close(out[r * ldo + c], dot, tolerance));
+          }
+          CHECK(out[r * ldo + (n + group - 1) / group * group] == T(7));  // nothing is written behind the last group
+        }
+      }
+}
+
+TEST("inner products of packed rows, for every remainder") {
+  check_packed<float>(1e-5);
+  check_packed<double>(1e-13);
 }
 
 TEST("outer products of short rows, for every width") {

@@ -466,6 +466,24 @@ def test_huber_with_an_l1_penalty_needs_its_scale_over_blocks(rng):
         hg.HuberRegressor(l1_ratio=0.5).fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
 
 
+def test_fits_do_not_change_parameters(rng):
+    """Not even while they run: whoever reads the estimator meanwhile sees scale=None."""
+    X, y = rng.normal(size=(200, 3)), rng.standard_t(3, size=200)
+    model, seen = hg.HuberRegressor(), []
+
+    def blocks():
+        for part in np.array_split(np.arange(200), 4):
+            seen.append(model.scale)
+            yield X[part], y[part]
+
+    model.fit(hg.scan(blocks))
+    assert len(seen) >= 12
+    assert set(seen) == {None}
+    assert model.scale is None
+    assert model.scale_ > 0
+    assert model.certificate_.converged
+
+
 def test_mixed_columns_with_categories_that_appear_late(rng):
     import pandas as pd
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import hinge as hg
+from hinge.select.path import solve_path
+from hinge.solvers.base import Status
 
 
 @pytest.mark.mission("O8")
@@ -23,3 +25,16 @@ def test_every_penalty_of_a_path_reaches_the_gap(n, d, ratio):
     for alpha, w in zip(alphas, weights.T):
         o = hg.make_objective(X, y, hg.Squared(), hg.Elastic(alpha, ratio), fit_intercept=False)
         assert hg.certificate(o, w, np.zeros(1), tol=1e-8).converged
+
+
+@pytest.mark.mission("O8")
+def test_the_points_of_a_path_say_how_their_runs_ended(rng):
+    X = rng.normal(size=(40, 30))
+    labels = np.where(X @ rng.normal(size=30) + rng.normal(size=40) > 0, 1.0, -1.0)
+    o = hg.make_objective(X, labels, hg.Logistic(), hg.L1(1.0))
+    for limit in (None, 1):
+        points = solve_path(o, [1.0, 0.1, 0.01], tol=1e-10, max_iter=limit)
+        assert all(p.certificate.converged for p in points) == (limit is None)
+        for p in points:
+            assert p.solution.status is (Status.CONVERGED if p.certificate.converged else Status.MAX_ITER)
+            assert p.certificate.status == p.solution.status.value

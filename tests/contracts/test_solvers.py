@@ -19,7 +19,7 @@ from hinge.problem.links import CauchitLink
 from hinge.problem.losses.custom import as_loss
 from hinge.problem.losses.linked import LinkedProbability
 from hinge.problem.losses.multiclass import MulticlassHinge
-from hinge.solvers.base import Need, Solver, Status
+from hinge.solvers.base import Need, Solution, Solver, Status
 from hinge.solvers.constant import best_constant
 from hinge.solvers.run import SOLVERS, admissible, choose, get_solver, solve
 
@@ -115,6 +115,22 @@ def test_a_budget_of_one_iteration_is_reported(name):
         result = solve(objective, solver=name, tol=1e-14, max_iter=1)
     assert result.certificate.status == Status.MAX_ITER.value
     assert not result.certificate.converged
+
+
+def test_a_solver_that_ends_too_early_by_its_own_rule_is_not_quoted():
+    """The warning gives a cause, not the solver's opinion that the tolerance was met."""
+
+    class Hasty(Solver):
+        name = "hasty"
+
+        def run(self, objective, w, b, stop):
+            return Solution(w, b, Status.CONVERGED, 1)
+
+    with pytest.warns(ConvergenceWarning) as caught:
+        result = solve(suited("newton"), solver=Hasty())
+    assert result.certificate.status == Status.SHORT.value
+    assert not result.certificate.converged
+    assert Status.CONVERGED.value not in str(caught[0].message)
 
 
 @pytest.mark.parametrize("name", sorted(set(SOLVERS) - {"closed-form"}))

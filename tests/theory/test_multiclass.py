@@ -10,6 +10,7 @@ import pytest
 import sklearn.multiclass
 from scipy import sparse
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -220,6 +221,17 @@ def test_newton_steps_end_what_coordinate_ascent_began(rng, form):
     dual = C * weights @ np.sum(p * cost[y], axis=1) - square
     np.testing.assert_allclose(model.certificate_.primal, primal, rtol=1e-12)
     assert abs(primal - dual) <= 1e-10 * primal
+
+
+def test_passes_end_where_rounding_leaves_no_progress(rng):
+    """With a tolerance below the precision of the objective, long before the passes are used up."""
+    X, y = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)
+    for kernel in (None, hg.kernels.RBF(1.0)):
+        model = hg.MulticlassSVM(C=1.0, tol=1e-300, max_iter=1_000_000, fit_intercept=False, kernel=kernel)
+        with pytest.warns(ConvergenceWarning, match="no further progress"):
+            model.fit(X, y)
+        assert model.n_iter_ < 100_000
+        assert model.certificate_.relative_gap < 1e-9
 
 
 @pytest.mark.mission("M4")

@@ -348,8 +348,8 @@ def test_the_judge_computes_scores_itself_however_many_points(rng, monkeypatch):
             return getattr(core, name)
 
         def decompose(self, *arguments):
-            program, points, dual, alpha, _, report = arguments
-            alpha, scores, *rest = run(program, points, dual, alpha, 1e9, report)  # stops at once
+            program, points, dual, alpha, given, _, report = arguments
+            alpha, scores, *rest = run(program, points, dual, alpha, given, 1e9, report)  # stops at once
             return alpha, np.zeros_like(scores), 0.0, *rest[1:]
 
     core = decomposition.core

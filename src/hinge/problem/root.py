@@ -21,6 +21,7 @@ def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) 
     """The root of an increasing function, given (value, derivative) at b; ±span if there is no root inside."""
     low, high = _bracket(lambda b: derivatives(b)[0], span)
     b = 0.0 if low <= 0.0 <= high else 0.5 * (low + high)  # the root is often near zero
+    before = np.inf
     for _ in range(MOST_TRIALS):
         if not low < high:
             break
@@ -30,11 +31,12 @@ def best_bias(derivatives: Callable[[float], tuple[float, float]], span: float) 
             return b
         low, high = (low, b) if f > 0 else (b, high)
         proposal = b - f / h if h > 0 else np.inf
-        if not low < proposal < high:
+        # Far from the root of eᵇ − a every Newton step has length one: steps that do not shrink by half are replaced.
+        if not low < proposal < high or abs(proposal - b) > 0.5 * before:
             proposal = 0.5 * (low + high)
         if abs(proposal - b) <= 4e-16 * abs(b) or not low < proposal < high:
             return proposal
-        b = proposal
+        before, b = abs(proposal - b), proposal
     return b
 
 

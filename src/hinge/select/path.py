@@ -83,19 +83,18 @@ def solve_path(
     start: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> list[Result]:
     """Solutions for every strength, in the given order (descending is fastest), each with its certificate."""
+    results: list[Result] = []
     if solver == "auto" and start is None and not ProximalNewton().missing(objective):
         began = time.perf_counter()
         W, B, iterations = _native_path(objective, strengths, tol, max_iter)
         share = (time.perf_counter() - began) / max(len(strengths), 1)  # one call finds all points
         certificates = path_certificates(objective, strengths, W, B, tol)
-        return [
-            Result(
-                Solution(w, np.array([b]), Status.CONVERGED, int(k)),
-                with_run(c, solver="proximal-newton", iterations=int(k), seconds=share, status=Status.MAX_ITER.value),
-            )
-            for w, b, k, c in zip(W, B, iterations, certificates)
-        ]
-    results: list[Result] = []
+        limit = max_iter or ProximalNewton.default_max_iter
+        for w, b, k, c in zip(W, B, iterations, certificates):
+            status = Status.CONVERGED if c.converged else Status.MAX_ITER if k >= limit else Status.SHORT
+            certified = with_run(c, solver="proximal-newton", iterations=int(k), seconds=share, status=status.value)
+            results.append(Result(Solution(w, np.array([b]), status, int(k)), certified))
+        return results
     for lam in strengths:
         at = objective.with_penalty(objective.penalty.with_strength(float(lam)))
         result = solve(at, solver=counterpart(solver, at), tol=tol, max_iter=max_iter, start=start)

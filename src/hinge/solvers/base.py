@@ -24,6 +24,9 @@ class Status(enum.Enum):
     CONVERGED = "The tolerance was met."
     MAX_ITER = "The iteration limit was reached; raise max_iter, loosen tol, or scale the features to similar size."
     STALLED = "No further progress is possible in floating point; loosen tol or scale the features to similar size."
+    SHORT = (
+        "The solver's own rule was met, but the certificate is wider; loosen tol or scale the features to similar size."
+    )
     STOPPED = "A callback requested the stop."
     RULE = "The stopping rule that was given was met; drop it to go on to the tolerance."
     UNBOUNDED = "The objective has no minimiser (for example separable classes without a penalty); add a penalty."

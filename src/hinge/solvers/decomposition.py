@@ -32,9 +32,11 @@ from hinge.problem.certificates.kernel_machine import (
     Dual,
     Evaluation,
     Gap,
+    KnownScores,
     centred,
     evaluate_at_scores,
     evaluate_machine,
+    expansion_scores,
     largest_square,
     machines_certificate,
     point_coefficients,
@@ -46,6 +48,7 @@ from hinge.problem.certificates.kernel_machine import (
 from hinge.problem.kernels import Definiteness, Kernel, Precomputed, definiteness, evaluate, full_gram
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.base import Record, Status
+from hinge.solvers.decomposition_start import likely_start
 from hinge.solvers.gram_interior_point import interior_multipliers
 
 Array = NDArray[np.float64]
@@ -132,15 +135,22 @@ def solve_dual(
     eigenvalues = definiteness(kernel, X, gram)
     if eigenvalues is not Definiteness.PROVEN:
         return _stationary(kernel, X, dual, run, tol, cache_bytes, limit, shrinking, callback, gram, eigenvalues, began)
+    known = None
+    if gram is None:
+        alpha, known = _judged_start(kernel, X, dual, single)
+        point = replace(point, alpha=alpha)
+    given = None if known is None else known.scores  # scores of the point for the solver, which otherwise computes them
     while True:
         report = _report(callback, began, spent)
         settings = _settings(dual, cache_bytes, limit - spent, patience, shrinking)
-        alpha, scores, bias, rho, crossed, stopped, batches, steps = run(settings, point.alpha, crossing, report)
-        point, spent = _Point(alpha, bias, rho), spent + batches
+        alpha, scores, bias, rho, crossed, stopped, batches, steps = run(settings, point.alpha, given, crossing, report)
+        point, spent, given = _Point(alpha, bias, rho), spent + batches, scores if single else None
         found = evaluate_at_scores(dual, alpha, scores, bias, rho)
         ended = stopped or spent >= limit
         if gram is None and (ended or found.relative_gap <= tol):
-            found = evaluate_machine(kernel, X, dual, alpha, bias, rho, single=single)
+            found = evaluate_machine(kernel, X, dual, alpha, bias, rho, single=single, known=known)
+            given = found.scores
+            known = KnownScores(point_coefficients(dual, alpha, len(given)), given)
         if ended or found.relative_gap <= tol or _vanishes(dual, found, extent):
             break
         least = max(_score_rounding(alpha, single) * square, ROUNDING * float(np.max(np.abs(dual.target), initial=0.0)))
@@ -148,13 +158,13 @@ def solve_dual(
             if inside:
                 break  # the rest is below the precision of the kernel values
             K = gram if gram is not None else full_gram(kernel, X)
-            point, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), True
+            point, given, inside = replace(point, alpha=interior_multipliers(K, dual, INTERIOR * tol)), None, True
             patience *= 10
             continue
         if crossed > crossing or crossing <= least:  # scores are not known to more digits
             if not single:
                 break
-            single, run = False, _runner(kernel, X, False)
+            single, run, known, given = False, _runner(kernel, X, False), None, None
             continue
         crossing *= 0.2
         if dual.scale == 0:  # the gap is at most about Σα times the violation
@@ -171,6 +181,15 @@ def solve_dual(
         coefficients = point_coefficients(dual, point.alpha, len(found.scores))
         function = coefficients, found.scores, point.bias, point.rho, found.primal, found.dual, found.reference
     return DualSolution(point.alpha, *function, spent, time.perf_counter() - began, bool(stopped))
+
+
+def _judged_start(kernel: Kernel, X: Any, dual: Dual, single: bool) -> tuple[Array, KnownScores | None]:
+    """The multipliers to start from, with their scores, to which the judge later adds those of the change."""
+    alpha = likely_start(kernel, X, dual, single=single)
+    if alpha is dual.start:
+        return alpha, None
+    coefficients = point_coefficients(dual, alpha, evaluate.length(X))
+    return alpha, KnownScores(coefficients, expansion_scores(kernel, X, coefficients, single=single))
 
 
 def _sizes(kernel: Kernel, X: Any, dual: Dual, gram: Array | None) -> tuple[float, float]:
@@ -194,12 +213,12 @@ def _stationary(
     callback: Callback | None, gram: Array | None, eigenvalues: Definiteness, began: float,
 ) -> DualSolution:  # fmt: skip
     """A stationary point of the dual of a kernel that may be indefinite."""
-    alpha, spent = dual.start, 0
+    alpha, scores, spent = dual.start, None, 0
     crossing = tol * dual.scale if dual.scale > 0 else 0.01 * start_spread(kernel, X, dual)
     while True:
         settings = _settings(dual, cache_bytes, limit - spent, ENDLESS, shrinking)
         alpha, scores, bias, rho, crossed, stopped, batches, _ = run(
-            settings, alpha, crossing, _report(callback, began, spent)
+            settings, alpha, scores, crossing, _report(callback, began, spent)
         )
         spent += batches
         if gram is None:

@@ -205,6 +205,8 @@ def solve(
             separation = find_separation(objective, solution.w, solution.b, converged=certified.converged)
     unproved = not certified.converged and not certified.exact and solution.status is Status.CONVERGED
     status = Status.CONVERGED if certified.converged else Status.UNPROVED if unproved else solution.status
+    if status is Status.CONVERGED and not certified.converged:
+        status = Status.SHORT
     status = status if separation is None else Status.UNBOUNDED
     certified = with_run(
         certified, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value

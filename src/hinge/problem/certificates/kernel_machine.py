@@ -48,6 +48,10 @@ NOTHING = 1e-10
 MANY_POINTS = 1000
 # The number of points from which the size of scores is estimated.
 FEW_POINTS = 200
+# Scores in single precision are compared with double precision at so many points. Their error is taken to be at most
+# this many times the largest difference.
+CHECKED_POINTS = 64
+ERROR_MARGIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -171,16 +175,44 @@ class Evaluation(Gap):
     reference: float
 
 
+@dataclass(frozen=True)
+class KnownScores:
+    """Scores that were computed here, and their coefficients."""
+
+    coefficients: Array
+    scores: Array
+
+
 def evaluate_machine(
-    kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, single: bool = False
-) -> Evaluation:
-    """Both objectives of α, b and ρ, from scores computed here."""
+    kernel: Kernel, X: Any, dual: Dual, alpha: Array, bias: float, rho: float, *, single: bool = False,
+    known: KnownScores | None = None,
+) -> Evaluation:  # fmt: skip
+    """Both objectives of α, b and ρ, from scores computed here: the known ones plus those of the change, if it is short."""
     coefficients = point_coefficients(dual, alpha, evaluate.length(X))
-    return evaluate_at_scores(dual, alpha, expansion_scores(kernel, X, coefficients, single=single), bias, rho)
+    scores = 0.0 if known is None else known.scores
+    change = coefficients if known is None else coefficients - known.coefficients
+    if 2 * np.count_nonzero(change) > np.count_nonzero(coefficients):
+        scores, change = 0.0, coefficients
+    scores = scores + expansion_scores(kernel, X, change, single=single)
+    error = single_error(kernel, X, coefficients, scores) if single else 0.0
+    return evaluate_at_scores(dual, alpha, scores, bias, rho, error)
 
 
-def evaluate_at_scores(dual: Dual, alpha: Array, scores: Array, bias: float, rho: float) -> Evaluation:
-    """Both objectives, given the scores.
+def single_error(kernel: Kernel, X: Any, coefficients: Array, scores: Array) -> float:
+    """A bound on the errors of scores computed in single precision, from some points spread over all of them."""
+    program, support = kernel.program(), np.flatnonzero(coefficients)
+    if program is None or not len(support):
+        return 0.0
+    some, X = np.unique(np.linspace(0, len(scores) - 1, CHECKED_POINTS).astype(int)), centred(kernel, X)
+    both = evaluate.both(program, X[some], X[support], np.float64)
+    exact = core.kernel_scores(program, *both, np.ascontiguousarray(coefficients[support, None]))[:, 0]
+    return ERROR_MARGIN * float(np.max(np.abs(exact - scores[some])))
+
+
+def evaluate_at_scores(
+    dual: Dual, alpha: Array, scores: Array, bias: float, rho: float, error: float = 0.0
+) -> Evaluation:
+    """Both objectives, given the scores. If these may be off by ``error``, so are the objectives, away from each other.
 
     The gap is relative to the objective without the terms B·b − N·ρ. For machines without targets this is, times 1/ρ²,
     the objective of the C form that finds the same function: C = 1/ρ.
@@ -188,11 +220,14 @@ def evaluate_at_scores(dual: Dual, alpha: Array, scores: Array, bias: float, rho
     n = len(scores)
     square = float(weighted_sum(point_coefficients(dual, alpha, n), scores))
     signed, total = float(weighted_sum(dual.sign, dual.start)), float(dual.start.sum())
-    slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho, 0.0)
+    slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho + error, 0.0)
     used = dual.upper > 0
-    cost = 0.5 * square + float(weighted_sum(dual.upper[used], slack[used]))
+    rounding = 0.5 * error * float(np.sum(np.abs(point_coefficients(dual, alpha, n)))) if error > 0 else 0.0
+    cost = 0.5 * square + rounding + float(weighted_sum(dual.upper[used], slack[used]))
     linear = (total * rho if dual.nu else 0.0) - signed * bias
-    lower = float(weighted_sum(dual.sign * alpha, dual.target)) - 0.5 * square if feasible(dual, alpha) else -np.inf
+    lower = -np.inf
+    if feasible(dual, alpha):
+        lower = float(weighted_sum(dual.sign * alpha, dual.target)) - 0.5 * square - rounding
     return Evaluation(scores, cost - linear, lower, cost + max(-linear, 0.0))
 
 
