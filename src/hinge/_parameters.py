@@ -365,21 +365,31 @@ def _checks(cls: type[Estimator]) -> list[tuple[str, Any, list[Any]]]:
 
 
 def _refuse(estimator: Estimator, name: str, value: Any) -> None:
-    if get_config()["skip_parameter_validation"]:
-        return
     cls = type(estimator)
-    hint = cls._parameter_hints.get(name, "")
-    raise InvalidParameterError(
-        f"The {name!r} parameter of {cls.__name__} must be {accepted(cls, name)}. Got {value!r} instead."
-        + (f" {hint}" if hint else "")
-    )
+    if not get_config()["skip_parameter_validation"]:
+        refusal = _refusal(cls.__name__, name, accepted(cls, name), value)
+        raise InvalidParameterError(f"{refusal} {cls._parameter_hints.get(name, '')}".rstrip())
+
+
+def _refusal(owner: str, name: str, values: str, value: Any) -> str:
+    return f"The {name!r} parameter of {owner} must be {values}. Got {value!r} instead."
 
 
 def accepted(cls: type[Estimator], name: str) -> str:
     """A description of the values that a parameter may have."""
-    constraints = [make_constraint(constraint) for constraint in cls._parameter_constraints[name]]
-    *others, last = [str(constraint) for constraint in constraints if not constraint.hidden]
+    return _described(cls._parameter_constraints[name])
+
+
+def _described(constraints: Any) -> str:
+    *others, last = [str(made) for made in map(make_constraint, constraints) if not made.hidden]
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def check_values(owner: str, declared: Constraints, values: dict[str, Any]) -> None:
+    """The check of an estimator's parameters, for the values of another object such as a hypothesis space."""
+    for name, constraints in declared.items():
+        if not any(_satisfies(values[name], make_constraint(constraint)) for constraint in constraints):
+            raise InvalidParameterError(_refusal(owner, name, _described(constraints), values[name]))
 
 
 def table(cls: type[Estimator]) -> Iterator[tuple[str, str, str]]:

@@ -103,6 +103,7 @@ def swap() -> dict[str, list[str]]:
         warnings.simplefilter("ignore")
         _import_public()
     ours = {name: getattr(hinge, name) for name in hinge.__all__ if name not in OTHERS}
+    ours |= {name: getattr(hinge.metrics, name) for name in hinge.metrics.__all__}
     ours = {name: v if isinstance(v, type) else _counted(v) for name, v in ours.items() if callable(v)}
     BaseEstimator.__new__ = _new  # type: ignore[method-assign]
     swapped = {}

@@ -136,6 +136,3 @@ def _member_predictions(fitted: Any, x: Any) -> Array:
     if features is None:
         return np.array([member.predict(x) for member in members], dtype=np.float64)
     return np.array([m.predict(np.asarray(x)[:, f]) for m, f in zip(members, features)], dtype=np.float64)
-
-
-__all__ = ["EnsembleVariance", "ensemble_variance"]

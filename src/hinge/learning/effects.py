@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.explain.dependence import partial_dependence
-from hinge.explain.importance import permutation_importance
+from hinge.explain.importance import Importances, importance_of_stacked_copies, permutation_importance
 from hinge.learning.timeout import OutOfTime, limit
 from hinge.problem.numerics import Z95
 from hinge.report.evidence import Curve, Effect, Partial
@@ -19,7 +19,7 @@ from hinge.select.resample import growing_fits
 
 IMPORTANCE_ROWS, PARTIAL_ROWS, GRID, CATEGORIES = 3000, 300, 24, 10
 TYPICAL_ROWS = 100_000  # rows that the typical values of a column are computed from
-STACKED_ROWS, STACKED = 200, 20_000  # when many columns are predicted together: rows per column, and rows per call
+STACKED_ROWS = 200  # rows per column when many columns are predicted together
 CURVE_ROWS = 5000  # training rows that the training score of a learning curve is computed on
 
 
@@ -34,47 +34,24 @@ def importances(
     began = time.perf_counter()
     measure.output(model, frame[rows[:STACKED_ROWS]])
     if (time.perf_counter() - began) * frame.width > seconds:
-        return _stacked_importances(model, frame[rows[:STACKED_ROWS]], targets[rows[:STACKED_ROWS]], measure, seed)
+        few = rows[:STACKED_ROWS]
+        found = importance_of_stacked_copies(model, frame[few], targets[few], measure=measure, random_state=seed)
+        return _effects(found, measure)
     labels = targets[rows] if measure.classes is None else measure.classes[targets[rows].astype(np.int64)]
     found = permutation_importance(
         model, frame[rows], labels, measure=measure, n_repeats=repeats, random_state=seed, seconds=seconds
     )
-    assert found.standard_error is not None
-    return _effects(found.names, found.importances_mean, found.standard_error, found.baseline, measure)
+    return _effects(found, measure)
 
 
-def _stacked_importances(model: Any, frame: Any, targets: np.ndarray, measure: Measure, seed: int) -> list[Effect]:
-    """As :func:`importances`, but each column is shuffled once in a copy of a few rows, and many copies are predicted together.
-
-    For tables of many columns, where one call of predict per column takes too long however few the rows.
-    """
-    import polars as pl
-
-    rng, n = np.random.default_rng(seed), frame.height
-    base = measure.losses(model, frame, targets)
-    rises, errors = [], []
-    together = max(STACKED // n, 1)
-    for start in range(0, frame.width, together):
-        part = frame.columns[start : start + together]
-        source = np.tile(np.arange(n), (len(part), 1))
-        table = {name: frame[name].gather(source.ravel()) for name in frame.columns}
-        for k, name in enumerate(part):
-            mixed = source.copy()
-            mixed[k] = rng.permutation(n)
-            table[name] = frame[name].gather(mixed.ravel())
-        loss = measure.losses(model, pl.DataFrame(table), np.tile(targets, len(part))).reshape(len(part), n) - base
-        rises += loss.mean(axis=1).tolist()
-        errors += (loss.std(axis=1, ddof=1) / np.sqrt(n)).tolist()
-    return _effects(frame.columns, np.array(rises), np.array(errors), float(base.mean()), measure)
-
-
-def _effects(names: Any, rises: np.ndarray, errors: np.ndarray, baseline: float, measure: Measure) -> list[Effect]:
+def _effects(found: Importances, measure: Measure) -> list[Effect]:
     """Rises of the mean loss as rises of the score, with 95 % intervals; the largest first."""
+    assert found.standard_error is not None
     effects = []
-    for name, rise, error in zip(names, rises, Z95 * errors):
+    for name, rise, error in zip(found.names, found.importances_mean, Z95 * found.standard_error):
         sizes = np.array([rise, rise - error, rise + error])
         if measure.root:
-            sizes = np.sqrt(np.maximum(baseline + sizes, 0.0)) - np.sqrt(baseline)
+            sizes = np.sqrt(np.maximum(found.baseline + sizes, 0.0)) - np.sqrt(found.baseline)
         effects.append(Effect(name, *map(float, sizes)))
     return sorted(effects, key=lambda effect: -effect.value)
 

@@ -95,3 +95,13 @@ def fit_part(
     if rows is None:
         return clone(member).fit(X, y, **fit_arguments)
     return clone(member).fit(_safe_indexing(X, rows), y[rows], **take_arguments(X, fit_arguments, rows))
+
+
+def positive_class(classes: np.ndarray, pos_label: Any) -> int:
+    """The number of the positive class: the second, unless another is named."""
+    if pos_label is None:
+        return 1
+    found = np.flatnonzero(classes == pos_label)
+    if not len(found):
+        raise ValueError(f"pos_label={pos_label!r} is not a label of y, which has {classes.tolist()}.")
+    return int(found[0])

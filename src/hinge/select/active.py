@@ -184,7 +184,7 @@ def active_curves(
     X_test, y_test : data to score on
         Rows that are never chosen.
     strategies : names, or functions of (model, X)
-        Strategies of :func:`query` to compare; "random" is always run.
+        Strategies of :func:`hinge.active.query` to compare; "random" is always run.
     start : int
         Labels to begin with.
     batch : int

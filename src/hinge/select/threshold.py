@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 
 from hinge._parameters import Constraints, Estimator, Folds, between, count, fraction, has, numbers, one_of, shared
 from hinge.models.base import check_weights, take_input_tags, unique_codes
-from hinge.models.meta import check_passed_on, fit_part, label_columns, take_rows
+from hinge.models.meta import check_passed_on, fit_part, label_columns, positive_class, take_rows
 from hinge.models.routing import Arguments, folds_of, route, router, routing_enabled, take_arguments
 
 Array = NDArray[np.float64]
@@ -28,16 +28,6 @@ Array = NDArray[np.float64]
 def _inner_has(method: str) -> Any:
     """Whether the classifier, fitted or as given, has a method."""
     return available_if(lambda self: hasattr(self._inner(), method))
-
-
-def positive_class(classes: np.ndarray, pos_label: Any) -> int:
-    """The number of the positive class: the second, unless another is named."""
-    if pos_label is None:
-        return 1
-    found = np.flatnonzero(classes == pos_label)
-    if not len(found):
-        raise ValueError(f"pos_label={pos_label!r} is not a label of y, which has {classes.tolist()}.")
-    return int(found[0])
 
 
 def labels_at(classes: np.ndarray, scores: Array, threshold: float, positive: int) -> np.ndarray:

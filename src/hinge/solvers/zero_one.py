@@ -170,6 +170,3 @@ class _Search:
         size = max(float(np.max(np.abs(X @ inner + bias))), 1e-300)
         step = 0.5 * room / size
         return w + step * inner, b + step * bias, off + error
-
-
-__all__ = ["ZeroOneSolution", "minimise_zero_one"]

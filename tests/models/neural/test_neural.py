@@ -266,6 +266,22 @@ def test_wrong_data_is_explained() -> None:
         hg.Learner(hg.Network(), penalty=hg.L1(0.1)).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"activation": "step"}, {"dropout": 1.0}, {"batch_size": 0}, {"batch_size": 1.5}, {"learning_rate": 0.0}]
+)
+def test_settings_of_a_space_outside_their_range_are_named(wrong, rng):
+    (name,) = wrong
+    with pytest.raises(
+        ValueError, match=f"The '{name}' parameter of Network must be .* Got {next(iter(wrong.values()))!r}"
+    ):
+        hg.Learner(hg.Network((3,), **wrong)).fit(rng.normal(size=(20, 2)), rng.normal(size=20))
+
+
+def test_a_space_names_its_solvers(rng):
+    with pytest.raises(ValueError, match=r"The 'solver' parameter of Network must be .*'adam'.* Got 'newton'"):
+        hg.Learner(hg.Network((3,)), solver="newton").fit(rng.normal(size=(20, 2)), rng.normal(size=20))
+
+
 def test_displays(capsys: pytest.CaptureFixture) -> None:
     import matplotlib.pyplot as plt
 

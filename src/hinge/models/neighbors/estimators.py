@@ -128,24 +128,8 @@ class KNeighborsRegressor(RegressorMixin, BaseNeighbors):
 
     Parameters
     ----------
-    n_neighbors : int
-        How many neighbours, k.
-    weights : {"uniform", "distance"} or function of distances
-        wᵢ = 1, or 1/distance; examples at distance zero then take all the weight. A function gets the array of
-        distances and returns as many weights.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}
-        The search is exact, so the answer is the same for all of them. "brute" computes all distances, "kd_tree" uses a
-        tree (of dense X); the others choose by the size of X.
-    leaf_size : int
-        Examples in a leaf of the tree; changes the speed only.
-    p : float > 0
-        The power of the metric "minkowski", (Σ|aⱼ − bⱼ|^p)^(1/p); infinity for the largest difference.
-    metric : {"minkowski", "euclidean", "manhattan", "chebyshev", "cosine"}
-        The distance. Sparse X has "euclidean" (which "minkowski" is for p = 2) and "cosine", 1 − ⟨a, b⟩/(‖a‖‖b‖).
-    metric_params : dict, optional
-        {"p": …} in place of ``p``.
-    n_jobs : int, optional
-        Accepted for compatibility; the number of threads is that of ``hg.set_num_threads``.
+    n_neighbors, weights, algorithm, leaf_size, p, metric, metric_params, n_jobs
+        As for :class:`KNeighborsClassifier`.
 
     Attributes
     ----------

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from hinge.models.neural.engine import Rule
 
@@ -23,21 +21,6 @@ def hidden_sizes(hidden_layer_sizes: Any) -> list[int]:
             f"hidden_layer_sizes must be a positive integer or a sequence of them, got {hidden_layer_sizes!r}."
         )
     return [int(size) for size in sizes]
-
-
-def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
-
-
-def within(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:
-    """low ≤ value < high (or low < value)."""
-    number = float(value) if isinstance(value, Real) else np.nan
-    if not ((low < number if open_low else low <= number) and number < high):
-        bounds = f"{'greater than' if open_low else 'at least'} {low:g}" + (
-            f" and below {high:g}" if np.isfinite(high) else ""
-        )
-        raise ValueError(f"{name} must be a number {bounds}; got {value!r}.")
 
 
 def check_settings(estimator: Any) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hinge._parameters import Constraints, above, between, check_values, count, one_of
 from hinge.models.learner import Fit, Task, minimise
 from hinge.models.neural.engine import ACTIVATIONS, Arrays, Engine, Rule, initial_weights, scores, unpack
-from hinge.models.neural.settings import SOLVERS, hidden_sizes, one_of, within
+from hinge.models.neural.settings import SOLVERS, hidden_sizes
 from hinge.models.neural.training import Data, History, Plan, make_data, objective, train, train_lbfgs
 from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.certificates.stationarity import certificate_of_gradients
@@ -19,6 +20,13 @@ from hinge.problem.losses import Loss
 from hinge.problem.penalties import L2, NoPenalty, Penalty
 from hinge.problem.spaces import Network
 
+DECLARED: Constraints = {
+    "activation": [one_of(*ACTIVATIONS)],
+    "dropout": [between(0, 1, "left")],
+    "batch_size": [count()],
+    "learning_rate": [above(0)],
+    "solver": [one_of(*SOLVERS)],
+}
 EPOCHS = 100
 LBFGS_ITERATIONS = 1000
 
@@ -48,12 +56,8 @@ def _strength(penalty: Penalty) -> float:
 def _check(space: Network, task: Task) -> str:
     """Raises an error for combinations that are not supported; returns the solver."""
     hidden_sizes(space.hidden)
-    one_of("activation", space.activation, ACTIVATIONS)
-    within("dropout", space.dropout, 0.0, 1.0)
-    within("batch_size", space.batch_size, 1)
-    within("learning_rate", space.learning_rate, 0.0, open_low=True)
     solver = "adam" if task.solver == "auto" else task.solver
-    one_of("solver", solver, SOLVERS)
+    check_values("Network", DECLARED, {**vars(space), "solver": solver})
     if solver == "lbfgs" and space.dropout:
         raise ValueError("solver='lbfgs' is deterministic: dropout needs adam or sgd.")
     return str(solver)

@@ -47,7 +47,7 @@ class ChainCRF(StructuredEstimator):
         The share r of L1 in the penalty, from 0 to 1.
     features : callable, optional
         From a sequence to its tokens, each a dictionary of attributes or a list of their names; for words
-        :class:`TextFeatures`. Without it, X holds such tokens itself, or one matrix (tokens × attributes) per sequence.
+        :class:`hinge.structured.TextFeatures`. Without it, X holds such tokens itself, or one matrix (tokens × attributes) per sequence.
     constraints : {"bio", "bioes"} or callable, optional
         A function (before, after) → bool that says which label may follow which (None: begin or end of a sequence).
     markov : bool

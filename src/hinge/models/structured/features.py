@@ -49,7 +49,7 @@ class TextFeatures:
     affixes : int
         The longest prefix and suffix taken, in letters.
     shape : bool
-        Whether capitals, digits and signs of the word are described (see :func:`word_shape`).
+        Whether capitals, digits and signs of the word are described (see :func:`hinge.structured.word_shape`).
     pairs : bool
         Whether the word is also combined with the one before it and the one after it.
 

@@ -166,7 +166,7 @@ def graph_labelling(
     Parameters
     ----------
     unary, edges, pairwise : arrays
-        As for :func:`graph_marginals`.
+        As for :func:`hinge.structured.graph_marginals`.
     max_iter : int
         Rounds over all edges.
     tol : float

@@ -355,6 +355,3 @@ class _ClassTreeRounds(TreeRounds):
             grown, predicted = self.stumps.grow(weight, member.options_for(self.table, weight))
             return member.keep(grown, self.table), predicted
         return member, np.argmax(self._grow(member, weight), axis=1)
-
-
-__all__ = ["AdaBoostClassifier", "DrawnRounds", "Rounds", "TreeRounds", "checked_table", "mean_importances"]

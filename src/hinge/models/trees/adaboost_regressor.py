@@ -166,6 +166,3 @@ class AdaBoostRegressor(Members, RegressorMixin, Estimator):
 
         for predicted in self.staged_predict(X):
             yield float(r2_score(y, predicted, sample_weight=sample_weight))
-
-
-__all__ = ["AdaBoostRegressor"]

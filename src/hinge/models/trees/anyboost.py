@@ -334,6 +334,3 @@ class ForwardStagewise(_Named):
     @property
     def space(self) -> Stagewise:
         return Stagewise(self.n_estimators, self.max_thresholds)
-
-
-__all__ = ["AnyBoost", "ForwardStagewise", "any_boost", "line_search", "stagewise", "stumps"]

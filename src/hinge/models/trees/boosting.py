@@ -375,9 +375,3 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
         """Probabilities after each round (log_loss and exponential only)."""
         for s in self.scores_by_round(X):
             yield self.probabilities_at(s)
-
-
-__all__ = [
-    "HistGradientBoostingClassifier",
-    "HistGradientBoostingRegressor",
-]

@@ -41,6 +41,3 @@ def start_scores(init: Any, X: np.ndarray, loss: BoostedLoss, model: Any) -> np.
         s = np.log(p)
         return s - s.mean(axis=1, keepdims=True)
     return (np.log(p[:, 1:]) - np.log1p(-p[:, 1:])) * (0.5 if isinstance(definition, Exponential) else 1.0)
-
-
-__all__ = ["fitted_start", "start_scores"]

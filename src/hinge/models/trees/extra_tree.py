@@ -49,6 +49,3 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     """
 
     __init__ = with_defaults(DecisionTreeRegressor.__init__, splitter="random", max_features=1.0)
-
-
-__all__ = ["ExtraTreeClassifier", "ExtraTreeRegressor"]

@@ -141,6 +141,3 @@ class ExtraTreesRegressor(ForestRegressor):
     _random_thresholds = True
 
     __init__ = with_defaults(ForestRegressor.__init__, bootstrap=False)
-
-
-__all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor"]

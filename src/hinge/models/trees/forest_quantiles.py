@@ -29,6 +29,3 @@ def leaf_quantiles(forest: Any, leaves: np.ndarray, levels: np.ndarray) -> np.nd
             at = np.argmax(cumulative >= min(level, 1.0) - 1e-12, axis=1)
             out[rows, k] = targets[at]
     return out
-
-
-__all__ = ["leaf_quantiles"]

@@ -106,6 +106,3 @@ class GradientBoostingClassifier(_Classic, HistGradientBoostingClassifier):
     _parameter_constraints: ClassVar[Constraints] = CLASSIC
 
     __init__ = with_defaults(HistGradientBoostingClassifier.__init__, **DEFAULTS)
-
-
-__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

@@ -326,26 +326,3 @@ def check_sums(weight: np.ndarray | None, y: np.ndarray) -> None:
         raise ValueError(
             "sample_weight is so large that sums over the rows of a tree overflow; divide the weights by their maximum."
         )
-
-
-__all__ = [
-    "INT32",
-    "Binned",
-    "Coder",
-    "Prepared",
-    "Presorted",
-    "Unsorted",
-    "check_sums",
-    "check_targets",
-    "fit_table",
-    "frame_values",
-    "grow_table",
-    "is_frequency",
-    "monotone_list",
-    "nonzeros",
-    "only_zeros_and_ones",
-    "order_of_rows",
-    "predict_table",
-    "present",
-    "weights_of",
-]

@@ -73,6 +73,3 @@ class Members:
 
     def __iter__(self) -> Any:
         return iter(self.estimators_)
-
-
-__all__ = ["Members", "boosted_trees", "forest_trees", "tree_limits"]

@@ -37,6 +37,3 @@ def warn_of_few(covered: np.ndarray, members: str) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-__all__ = ["forget_out_of_bag", "out_of_bag_score", "warn_of_few"]

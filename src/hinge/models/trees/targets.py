@@ -96,6 +96,3 @@ def per_target(grown: dict[str, np.ndarray], outputs: int) -> dict[str, np.ndarr
     if outputs > 1:
         grown["impurity"], grown["gain"] = grown["impurity"] / outputs, grown["gain"] / outputs
     return grown
-
-
-__all__ = ["ClassTargets", "RealTargets", "Shape", "per_target"]

@@ -376,6 +376,3 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
     def predict(self, X: Any) -> np.ndarray:
         """The value of the leaf of each row."""
         return self._numbers(self._values(X))
-
-
-__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]

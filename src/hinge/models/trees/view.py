@@ -101,6 +101,3 @@ class TreeView:
         self._kept("gain")
         gains = add_gains(np.zeros(self.n_features), [self._trees.gains(0)], scaled=False)
         return as_shares(gains) if normalize else gains / self._kept("weight")[0]
-
-
-__all__ = ["TreeView"]

@@ -122,7 +122,7 @@ def bayes_action(distribution: Distribution, loss: Any) -> Any:
 def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     """E ℓ(Y, a): the expected loss of an action (one per distribution) under a posterior or a predictive distribution.
 
-    ``loss`` is as in :func:`bayes_action`. For ``Bernoulli`` and margin losses, Y is −1 or +1; with a matrix of costs the
+    ``loss`` is as in :func:`hinge.decisions.bayes_action`. For ``Bernoulli`` and margin losses, Y is −1 or +1; with a matrix of costs the
     action is the index of a row.
 
     Parameters
@@ -130,7 +130,7 @@ def posterior_risk(distribution: Distribution, loss: Any, action: Any) -> Any:
     distribution : Distribution
         The law of Y: a posterior or a prediction, for one case or an array of them.
     loss : Loss, function or matrix of costs
-        As for :func:`bayes_action`: what an action costs if Y comes out as it does.
+        As for :func:`hinge.decisions.bayes_action`: what an action costs if Y comes out as it does.
     action : number or array
         The action a, one for each distribution.
 

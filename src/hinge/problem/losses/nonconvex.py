@@ -54,6 +54,3 @@ class SigmoidLoss:
     def curvature(self) -> float:
         """max |ℓ''| = 2 k² max p(1 − p)|1 − 2p| = k²/(3√3)."""
         return self.sharpness**2 / (3.0 * np.sqrt(3.0))
-
-
-__all__ = ["SigmoidLoss"]
