@@ -78,11 +78,10 @@ def fit_huber(estimator: Any, passes: Passes) -> None:
             )
         stand_in = find_stand_in(estimator, passes)
         w, b, scale = _with_scale(estimator, passes, stand_in)
-        estimator.scale = scale
-        try:
-            fit_given(estimator, AtScale(estimator, passes, stand_in, (w, b)))
-        finally:
-            estimator.scale = None
+        at_scale = clone(estimator).set_params(scale=scale)
+        fit_given(at_scale, AtScale(estimator, passes, stand_in, (w, b)))
+        parameters = estimator.get_params(deep=False)
+        vars(estimator).update({name: value for name, value in vars(at_scale).items() if name not in parameters})
     for name in PER_EXAMPLE:
         vars(estimator).pop(name, None)
 
