@@ -90,8 +90,8 @@ def assert_same_model(case, one, two, X):
 
 
 def test_every_estimator_that_takes_a_source_has_a_case():
-    texts = {"CountVectorizer", "TfidfVectorizer"}  # test_texts.py
-    assert {type(case.model).__name__ for case in CASES} | texts == set(takers())
+    tables = {"CountVectorizer", "TfidfVectorizer", "TablePrep"}  # test_texts.py, test_tables.py
+    assert {type(case.model).__name__ for case in CASES} | tables == set(takers())
 
 
 @EVERY

@@ -192,7 +192,10 @@ class TablePrep(TransformerMixin, Estimator):
 
     def fit_counted(self, X: Any, y: Any, counted: dict[Any, CountedTexts]) -> TablePrep:
         """As :meth:`fit`; the terms of texts are taken from ``counted``, by column and :meth:`text_plans`, where it has them."""
-        X = check_table(self, X, reset=True)
+        return self.learn_table(check_table(self, X, reset=True), y, counted)
+
+    def learn_table(self, X: Any, y: Any, counted: dict[Any, CountedTexts]) -> TablePrep:
+        """As :meth:`fit_counted`, from a checked table, whose number and names of columns have been set."""
         given = given_kinds(self.kinds, names_of(self))
         sample = () if scipy.sparse.issparse(X) else read_columns(X[:SAMPLE], self.missing_values)
         decimal = decimal_mark([column.levels for column in sample])

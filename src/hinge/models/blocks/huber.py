@@ -8,7 +8,6 @@ is jointly convex, so Newton's method updates (w, b, σ) together: a pass gives 
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -79,10 +78,10 @@ def fit_huber(estimator: Any, passes: Passes) -> None:
             )
         stand_in = find_stand_in(estimator, passes)
         w, b, scale = _with_scale(estimator, passes, stand_in)
-        at_scale = copy.copy(estimator)  # so that the parameter scale is None at all times
-        at_scale.scale = scale
+        at_scale = clone(estimator).set_params(scale=scale)
         fit_given(at_scale, AtScale(estimator, passes, stand_in, (w, b)))
-        vars(estimator).update({name: value for name, value in vars(at_scale).items() if name != "scale"})
+        parameters = estimator.get_params(deep=False)
+        vars(estimator).update({name: value for name, value in vars(at_scale).items() if name not in parameters})
     for name in PER_EXAMPLE:
         vars(estimator).pop(name, None)
 
