@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
@@ -10,18 +11,29 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-
-import hinge as hg
-from benchmarks.tables.problems import TABLES, make_problem
-from benchmarks.tables.rivals import RIVALS
-from hinge.learning.scores import METRICS, TITLES, measure_for
 
 
-def run_cell(name: str, split: int, library: str, seconds: float) -> tuple[dict[str, object], np.ndarray]:
+def use_cores(slot: int, threads: int) -> None:
+    """Keep this process to the cores of its slot, if the machine has a slot's cores for every job."""
+    cores = sorted(os.sched_getaffinity(0))
+    own = cores[slot * threads : (slot + 1) * threads]
+    if len(own) == threads:
+        os.sched_setaffinity(0, own)
+
+
+def run_cell(
+    name: str, split: int, library: str, seconds: float, packed: Path | None
+) -> tuple[dict[str, object], np.ndarray]:
     """The record of a cell and the losses of its test rows."""
-    p = make_problem(name)
-    data, target = p.data, TABLES[name]
+    import polars as pl
+
+    import hinge as hg
+    from benchmarks.tables.problems import make_problem
+    from benchmarks.tables.rivals import RIVALS
+    from hinge.learning.scores import METRICS, TITLES, measure_for
+
+    p = make_problem(name, packed)
+    data, target = p.data, p.data.target
     train, test = p.split(split)
     record: dict[str, object] = {
         "table": name, "split": split, "library": library, "limit": seconds, "metric": TITLES[METRICS[data.task][0]],
@@ -36,7 +48,7 @@ def run_cell(name: str, split: int, library: str, seconds: float) -> tuple[dict[
         frame = data.frame.with_columns(pl.Series(target, p.labels))
         kept = data.frame.columns
         found = hg.learn(frame[train], target, task=data.task, seconds=seconds, keep=kept, random_state=split)
-        record["what"] = found.chosen.name
+        record["what"] = f"{found.chosen.name}; {len(found.search.results)} settings"
         model, X = found.model.pipeline, data.frame
     else:
         with warnings.catch_warnings():
@@ -51,10 +63,13 @@ def run_cell(name: str, split: int, library: str, seconds: float) -> tuple[dict[
 
 
 def main() -> None:
-    name, split, library, seconds, threads, place = sys.argv[1:]
+    name, split, library, seconds, threads, slot, place, packed = sys.argv[1:]
+    use_cores(int(slot), int(threads))
+    import hinge as hg
+
     hg.set_num_threads(int(threads))
     try:
-        record, loss = run_cell(name, int(split), library, float(seconds))
+        record, loss = run_cell(name, int(split), library, float(seconds), Path(packed) if packed else None)
     except ImportError as error:
         record, loss = {"state": "not installed", "why": str(error)}, np.empty(0)
     if len(loss):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks.tables.problems import Problem
+
+
+def _threads() -> int:
+    """The number of threads of a fit, where a library does not take it from the environment."""
+    return int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
 
 
 def lightgbm(p: Problem, train: np.ndarray) -> Any:
@@ -21,7 +27,7 @@ def lightgbm(p: Problem, train: np.ndarray) -> Any:
     X = p.table[p.flat]
     if p.classify and len(np.unique(p.labels[own])) < len(np.unique(p.labels[train])):
         own = order
-    model = make(n_estimators=1000, verbose=-1, random_state=0, **objective)
+    model = make(n_estimators=1000, verbose=-1, random_state=0, n_jobs=_threads(), **objective)
     stop = gbm.early_stopping(50, verbose=False)
     return model.fit(X.iloc[own], p.labels[own], eval_set=[(X.iloc[held], p.labels[held])], callbacks=[stop])
 
@@ -38,7 +44,9 @@ def catboost(p: Problem, train: np.ndarray) -> Any:
 
     X = X.assign(**{c: as_text(X[c]) for c in categories})
     loss = {"loss_function": "Poisson"} if p.data.task == "count" else {}
-    model = make(verbose=False, random_seed=0, cat_features=categories, allow_writing_files=False, **loss)
+    model = make(
+        verbose=False, random_seed=0, cat_features=categories, allow_writing_files=False, thread_count=_threads(), **loss
+    )  # fmt: skip
     model.fit(X.iloc[train], p.labels[train])
     model.prepare = lambda table: table.assign(**{c: as_text(table[c]) for c in categories})
     return model
@@ -65,7 +73,7 @@ def forest(p: Problem, train: np.ndarray) -> Any:
     make = ensemble.RandomForestClassifier if p.classify else ensemble.RandomForestRegressor
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
     prep = make_column_transformer((codes, p.names("category", "boolean")), remainder="passthrough")
-    model = make(n_estimators=300, min_samples_leaf=2, random_state=0, n_jobs=-1)
+    model = make(n_estimators=300, min_samples_leaf=2, random_state=0, n_jobs=_threads())
     return make_pipeline(prep, model).fit(p.table[p.flat].iloc[train], p.labels[train])
 
 
@@ -81,7 +89,7 @@ def linear(p: Problem, train: np.ndarray) -> Any:
         (OneHotEncoder(handle_unknown="ignore", min_frequency=5), p.names("category", "boolean")),
     )
     model = (
-        linear_model.LogisticRegressionCV(cv=3, max_iter=500) if p.classify
+        linear_model.LogisticRegressionCV(cv=3, max_iter=500, scoring="neg_log_loss") if p.classify
         else linear_model.PoissonRegressor(alpha=1e-3, max_iter=500) if p.data.task == "count" else linear_model.RidgeCV()
     )  # fmt: skip
     return make_pipeline(prep, model).fit(p.table[p.flat].iloc[train], p.labels[train])
