@@ -467,7 +467,7 @@ def test_huber_with_an_l1_penalty_needs_its_scale_over_blocks(rng):
 
 
 def test_fits_do_not_change_parameters(rng):
-    """Not even while they run: whoever reads the estimator meanwhile sees scale=None."""
+    """Not even while they run: another thread that reads the estimator sees scale=None."""
     X, y = rng.normal(size=(200, 3)), rng.standard_t(3, size=200)
     model, seen = hg.HuberRegressor(), []
 

@@ -76,7 +76,9 @@ def guard(*models: Path) -> Iterator[None]:
         if models:
             names = " or ".join(map(str, dict.fromkeys(models)))
             cause = "the file was changed after it was written, or this is an error of hinge"
-            _leave(f"{names} cannot be used: {type(error).__name__}: {what} ({cause}; HINGE_DEBUG=1 shows where)", MODEL)
+            _leave(
+                f"{names} cannot be used: {type(error).__name__}: {what} ({cause}; HINGE_DEBUG=1 shows where)", MODEL
+            )
         _leave(f"{type(error).__name__}: {what} (unexpected; HINGE_DEBUG=1 shows where)", BUG)
 
 

@@ -172,10 +172,10 @@ def test_copies_are_fits_to_resampled_repeats(rng):
 
 def learned(rows, train, test, *, classes=None, fixed_class=False, error=0.01, random_state=3):
     """What a diagnosis makes of a curve with these risks, and the fractions it was measured at."""
-    asked = []
+    measured = []
 
     def learning_curve(model, fractions, held):
-        asked.append(tuple(fractions))
+        measured.append(tuple(fractions))
         return np.array([10.0, 20, 40, 80, 160])[: len(train)], np.array(train), np.array(test)
 
     data = SimpleNamespace(
@@ -183,7 +183,7 @@ def learned(rows, train, test, *, classes=None, fixed_class=False, error=0.01, r
         measure=SimpleNamespace(classes=None if classes is None else np.arange(classes)), random_state=random_state,
     )  # fmt: skip
     held = SimpleNamespace(risk=Estimate(1.0, error))
-    return diagnosis._learning(data, None, held, fixed_class=fixed_class), asked
+    return diagnosis._learning(data, None, held, fixed_class=fixed_class), measured
 
 
 TRAIN = [[0.2, 0.3], [0.3, 0.35], [0.4, 0.42], [0.42, 0.46]]
