@@ -8,11 +8,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import hinge as hg
-from hinge.errors import UserError
+from hinge.cli.main import main
+from hinge.errors import DATA, MODEL, UserError
 from hinge.files import write_atomically
 from hinge.learning.write import write
 from kit.command import table
@@ -167,6 +169,45 @@ def test_a_file_that_fits_appears(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
     write_atomically(tmp_path / "file", bytes(100_000))
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "source", "profile"])
+def test_columns_of_one_name_are_named(kind):
+    frame = pd.DataFrame(np.eye(4), columns=list("abca"))
+    use = {
+        "pandas": lambda X: hg.Ridge().fit(X, np.ones(4)),
+        "source": hg.scan,
+        "profile": lambda X: hg.profile(X, "b"),
+    }[kind]
+    with pytest.raises(ValueError, match=r"^X has columns of one name: 'a' 2 times\."):
+        use(frame)
+
+
+def test_a_model_that_fails_inside_a_command_is_named(made, monkeypatch, capsys):
+    path, model = made
+    monkeypatch.setattr("sys.argv", ["hinge", "predict", str(model), str(path)])
+    monkeypatch.setattr("hinge.learning.model_inputs.TableModel.outputs", lambda self, frame: {}["x"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == MODEL
+    assert capsys.readouterr().err.startswith(f"hinge: {model} cannot be used: KeyError: 'x' (")
+
+
+def test_a_panic_of_polars_is_one_line(made, monkeypatch, capsys):
+    """It is no Exception, and occurs in damaged Parquet files."""
+    path, model = made
+
+    def panic(*_: object, **__: object) -> None:
+        raise pl.exceptions.PanicException("offset + length")
+
+    monkeypatch.setattr("sys.argv", ["hinge", "predict", str(model), str(path.with_suffix(".parquet"))])
+    pl.DataFrame({"y": [1]}).write_parquet(path.with_suffix(".parquet"))
+    monkeypatch.setattr(pl, "scan_parquet", panic)
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == DATA
+    assert capsys.readouterr().err.endswith("is not a parquet file, or is damaged: offset + length.\n")
 
 
 FORMULAS = ("=1+1", "+A1", "-A1", "@SUM(A1)", "\tcmd", '=HYPERLINK("http://x")', "=cmd|' /C calc'!A0")

@@ -69,14 +69,18 @@ def guard(*models: Path) -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _leave(f"{where}{error.strerror or error}", DATA)
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # one of polars
+            raise
         if os.environ.get("HINGE_DEBUG"):
             raise
         what = " ".join(str(error).split())[:500]
         if models:
             names = " or ".join(map(str, dict.fromkeys(models)))
             cause = "the file was changed after it was written, or this is an error of hinge"
-            _leave(f"{names} cannot be used: {type(error).__name__}: {what} ({cause}; HINGE_DEBUG=1 shows where)", MODEL)
+            _leave(
+                f"{names} cannot be used: {type(error).__name__}: {what} ({cause}; HINGE_DEBUG=1 shows where)", MODEL
+            )
         _leave(f"{type(error).__name__}: {what} (unexpected; HINGE_DEBUG=1 shows where)", BUG)
 
 
