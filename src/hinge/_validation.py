@@ -37,7 +37,9 @@ def naming(argument: str, column: str = "") -> Iterator[None]:
 
 def refuse_equal_names(error: Exception) -> None:
     """Raise a clearer error if narwhals refused a data frame for columns of one name."""
-    if type(error).__name__ == "DuplicateError":
+    from narwhals.exceptions import DuplicateError  # here: only errors need it
+
+    if isinstance(error, DuplicateError):
         names = " and ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])
         raise ValueError(f"X has columns of one name: {names}. Give every column a name of its own.") from None
 
