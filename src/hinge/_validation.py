@@ -37,7 +37,7 @@ def naming(argument: str, column: str = "") -> Iterator[None]:
 
 def refuse_equal_names(error: Exception) -> None:
     """Raise a clearer error if narwhals refused a data frame for columns of one name."""
-    from narwhals.exceptions import DuplicateError
+    from narwhals.exceptions import DuplicateError  # here: only errors need it
 
     if isinstance(error, DuplicateError):
         names = " and ".join(line.removeprefix("- ") for line in str(error).splitlines()[1:])

@@ -6,6 +6,7 @@ the fit returns and its predictions of sound examples are finite.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -15,9 +16,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars
-import pyarrow
 import scipy.sparse as sp
 from sklearn.base import clone
 
@@ -27,6 +25,9 @@ from hostile.runner import Group
 from kit.estimators import make_data, takes_weights
 
 Change = Callable[[np.ndarray], Any]
+# Modules that may be missing, and what the kinds of input begin with that need them.
+OPTIONAL = {"pandas": ("pandas", "series"), "polars": ("polars",), "pyarrow": ("arrow", "polars null")}
+pd, polars, pyarrow = (importlib.import_module(name) if importlib.util.find_spec(name) else None for name in OPTIONAL)
 
 
 def _put(value: Any, dtype: Any = None) -> Change:
@@ -136,6 +137,11 @@ WEIGHTS: dict[str, Callable[[int], Any]] = {
     "booleans": lambda n: np.arange(n) % 2 == 0, "a list": lambda n: [1.0] * n, "a dict": lambda n: {0: 1.0}, "an object": lambda n: object(),
     "pandas": lambda n: pd.Series(np.ones(n)), "float32": lambda n: np.ones(n, dtype=np.float32), "a half zero": lambda n: np.arange(n) % 2 * 1.0,
 }  # fmt: skip
+
+for module, beginnings in zip((pd, polars, pyarrow), OPTIONAL.values()):
+    for made in (X_KINDS, Y_KINDS, WEIGHTS):
+        for kind in [kind for kind in made if module is None and kind.startswith(beginnings)]:
+            del made[kind]
 
 # Words by which an error says which argument it is about.
 NAMED = re.compile(

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import gc
 import hashlib
+import itertools
 import multiprocessing
 import os
 import pickle
@@ -123,12 +124,20 @@ def interrupts(name: str, seed: str) -> None:
 
 
 def forks(name: str, seed: str) -> None:
-    """Forks while another thread fits; every child fits too. All modules are there: a fork during an import may hang."""
+    """Forks while another thread fits, each time on a new pool; every child fits too.
+
+    All modules are there: CPython's locks of modules do not survive a fork during an import (see SECURITY.md). One thread
+    computes the first answer, so the pool begins beside the forks.
+    """
+    hg.set_num_threads(1)
     expected(name)
     rng, stop = np.random.default_rng(int(seed)), threading.Event()
 
     def busy() -> None:
-        while not stop.is_set():
+        for count in itertools.cycle((2, 4, 3)):
+            if stop.is_set():
+                return
+            hg.set_num_threads(count)
             answer(name)
 
     thread = threading.Thread(target=busy)

@@ -8,11 +8,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import hinge as hg
-from hinge.errors import UserError
+from hinge.cli.main import main
+from hinge.errors import DATA, MODEL, UserError
 from hinge.files import write_atomically
 from hinge.learning.write import write
 from kit.command import table
@@ -106,10 +108,106 @@ def test_a_full_disk_is_an_error_of_the_system_and_leaves_nothing(tmp_path, what
     assert not list(tmp_path.iterdir())
 
 
+# The superuser may write anywhere, as long as he has his capabilities.
+UNPRIVILEGED = """
+import ctypes
+assert ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+"""
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    folder = tmp_path / "read only"
+    folder.mkdir()
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_a_read_only_folder_is_an_error_of_the_system(read_only, what):
+    code = UNPRIVILEGED + STEADY.replace("WRITE", WRITERS[what])
+    words = [sys.executable, "-W", "ignore", "-c", code, str(read_only), str(10**6)]
+    done = subprocess.run(words, stderr=-1, text=True)
+    assert done.returncode == 3, done.stderr
+    assert not list(read_only.iterdir())
+
+
+COMMANDS = {
+    "fit": ["fit", "TABLE", "--target", "y", "--out", "FOLDER/out"],
+    "predict": ["predict", "MODEL", "TABLE", "--out", "FOLDER/p.csv"],
+    "report": ["report", "MODEL", "TABLE", "--out", "FOLDER/page.html"],
+    "export": ["export", "MODEL", "FOLDER/m.onnx"],
+    "datasets": ["datasets", "heart", "--out", "FOLDER/heart.csv"],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A table and its model."""
+    folder = tmp_path_factory.mktemp("made")
+    path = table(folder / "t.csv", n=120, task="binary")
+    return path, write(hg.learn(path, "y", **LINEAR), folder)["model.hinge"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_refuses_a_read_only_folder_in_one_line(read_only, made, command):
+    path, model = made
+    words = [
+        w.replace("FOLDER", str(read_only)).replace("TABLE", str(path)).replace("MODEL", str(model))
+        for w in COMMANDS[command]
+    ]
+    code = UNPRIVILEGED + "import sys; from hinge.cli.main import main; sys.argv[0] = 'hinge'; main()"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, *words], capture_output=True, text=True)
+    assert done.returncode in (2, 3), done.stderr
+    assert str(read_only) in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not list(read_only.iterdir())
+
+
 def test_a_file_that_fits_appears(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
     write_atomically(tmp_path / "file", bytes(100_000))
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "source", "profile"])
+def test_columns_of_one_name_are_named(kind):
+    frame = pd.DataFrame(np.eye(4), columns=list("abca"))
+    use = {
+        "pandas": lambda X: hg.Ridge().fit(X, np.ones(4)),
+        "source": hg.scan,
+        "profile": lambda X: hg.profile(X, "b"),
+    }[kind]
+    with pytest.raises(ValueError, match=r"^X has columns of one name: 'a' 2 times\."):
+        use(frame)
+
+
+def test_a_model_that_fails_inside_a_command_is_named(made, monkeypatch, capsys):
+    path, model = made
+    monkeypatch.setattr("sys.argv", ["hinge", "predict", str(model), str(path)])
+    monkeypatch.setattr("hinge.learning.model_inputs.TableModel.outputs", lambda self, frame: {}["x"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == MODEL
+    assert capsys.readouterr().err.startswith(f"hinge: {model} cannot be used: KeyError: 'x' (")
+
+
+def test_a_panic_of_polars_is_one_line(made, monkeypatch, capsys):
+    """It is no Exception, and occurs in damaged Parquet files."""
+    path, model = made
+
+    def panic(*_: object, **__: object) -> None:
+        raise pl.exceptions.PanicException("offset + length")
+
+    monkeypatch.setattr("sys.argv", ["hinge", "predict", str(model), str(path.with_suffix(".parquet"))])
+    pl.DataFrame({"y": [1]}).write_parquet(path.with_suffix(".parquet"))
+    monkeypatch.setattr(pl, "scan_parquet", panic)
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == DATA
+    assert capsys.readouterr().err.endswith("is not a parquet file, or is damaged: offset + length.\n")
 
 
 FORMULAS = ("=1+1", "+A1", "-A1", "@SUM(A1)", "\tcmd", '=HYPERLINK("http://x")', "=cmd|' /C calc'!A0")

@@ -69,7 +69,10 @@ def guard(*models: Path) -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _leave(f"{where}{error.strerror or error}", DATA)
-    except Exception as error:
+    except BaseException as error:
+        polars = sys.modules.get("polars")  # its panics are no Exceptions
+        if not isinstance(error, (Exception, polars.exceptions.PanicException) if polars else Exception):
+            raise
         if os.environ.get("HINGE_DEBUG"):
             raise
         what = " ".join(str(error).split())[:500]

@@ -14,6 +14,7 @@ import numpy as np
 from hinge.errors import UserError
 from hinge.tables.columns import CODES, MISSING_TEXTS
 from hinge.tables.decoding import MAX_LINE, NotUtf8, TextFile
+from hinge.tables.frames import polars_errors
 from hinge.tables.kinds import LEADING_ZERO
 
 PIECE = 1 << 25
@@ -120,12 +121,12 @@ class CsvFile:
         options = self._options() | {"has_header": self.header}
         try:
             return pl.read_csv(piece, infer_schema_length=LOOK, **options)
-        except pl.exceptions.PolarsError:
+        except polars_errors():
             # Some column changes its type after the first LOOK rows.
             try:
                 texts = pl.read_csv(piece, infer_schema=False, **options)
                 some = pl.read_csv(piece, infer_schema_length=LOOK, n_rows=1, ignore_errors=True, **options)
-            except pl.exceptions.PolarsError as error:
+            except polars_errors() as error:
                 raise UserError(self._fault(str(error))) from None
             self.schema = dict(some.schema)
             self._widen(texts, first=True)
@@ -141,7 +142,7 @@ class CsvFile:
             return set()
         try:
             texts = pl.read_csv(piece, columns=integers, n_rows=LOOK, truncate_ragged_lines=True, **options)
-        except pl.exceptions.PolarsError as error:
+        except polars_errors() as error:
             raise UserError(self._fault(str(error))) from None
         coded = texts.select(pl.all().str.strip_chars().str.contains(LEADING_ZERO).mean() >= CODES)
         return {name for name in integers if coded[name][0]}
@@ -152,12 +153,12 @@ class CsvFile:
         options = self._options() | {"has_header": header}
         try:
             return pl.read_csv(piece, schema=self.schema, **options)
-        except pl.exceptions.PolarsError:
+        except polars_errors():
             try:
                 texts = pl.read_csv(piece, schema=dict.fromkeys(self.schema, pl.String), **options)
                 self._widen(texts, first=not again)
                 return pl.read_csv(piece, schema=self.schema, **options)
-            except pl.exceptions.PolarsError as error:
+            except polars_errors() as error:
                 raise UserError(self._fault(str(error))) from None
 
     def _widen(self, texts: Any, *, first: bool) -> None:

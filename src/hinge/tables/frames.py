@@ -24,6 +24,13 @@ def as_frame(X: Any) -> Any:
         raise
 
 
+def polars_errors() -> tuple[type[BaseException], ...]:
+    """What polars raises; a panic of its own, for example on a damaged file, is a BaseException but no Exception."""
+    from polars.exceptions import PanicException, PolarsError
+
+    return PolarsError, PanicException
+
+
 def closest_name(name: str, names: Iterable[str]) -> str | None:
     """The name most similar to a misspelt one, ignoring case; None if none is similar."""
     folded = {n.casefold(): n for n in names}

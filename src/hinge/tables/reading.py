@@ -18,6 +18,7 @@ from hinge.tables.columns import read_columns
 from hinge.tables.conversion import from_column
 from hinge.tables.csv import MAX_WIDTH, csv_parts, free_name, read_csv
 from hinge.tables.decoding import TextFile
+from hinge.tables.frames import polars_errors
 
 KINDS = {
     ".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text", ".data": "text", ".dat": "text",
@@ -213,13 +214,12 @@ def _parts_of_columnar(path: Path, kind: str, rows: int) -> Iterator[Table]:
 @contextmanager
 def _errors_of(path: Path, kind: str) -> Iterator[None]:
     """Turns errors of decompression and parsing into a UserError."""
-    import polars as pl
-
+    damaged: tuple[type[BaseException], ...] = (*polars_errors(), OSError)
     try:
         yield
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise UserError(f"{path} is not a complete gzip file: {error}.") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except damaged as error:
         raise UserError(f"{path} is not a {kind} file, or is damaged: {str(error).splitlines()[0]}.") from None
 
 
@@ -253,7 +253,7 @@ def _read_jsonl(path: Path, source: Any) -> Table:
 
     try:
         frame = pl.read_ndjson(source, infer_schema_length=10_000)
-    except pl.exceptions.PolarsError:
+    except polars_errors():
         frame = _jsonl_by_lines(path, source)
     return Table(_flat(frame, path), path)
 

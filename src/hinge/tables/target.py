@@ -10,6 +10,7 @@ import numpy as np
 from hinge.errors import USAGE, UserError, argument
 from hinge.tables.conversion import to_column, to_numbers, to_texts
 from hinge.tables.dates import date_format
+from hinge.tables.frames import polars_errors
 from hinge.tables.kinds import HALF
 from hinge.tables.notes import Note, counted, some_values
 from hinge.tables.number_formats import MOSTLY, Notation, is_truth, notation_of
@@ -188,7 +189,7 @@ def labels_of(series: Any, numbers: Any) -> Any:
         return numbers.cast(pl.Int64).cast(pl.String).rename(series.name)
     try:
         return series.cast(pl.String).str.strip_chars()
-    except pl.exceptions.PolarsError:
+    except polars_errors():
         raise UserError(
             f"the target {series.name!r} has the type {series.dtype}, which is neither numbers nor classes."
         ) from None
