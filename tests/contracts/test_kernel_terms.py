@@ -7,13 +7,15 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import scipy.special
 
 import hinge as hg
-from hinge.problem.kernels import scales
+from hinge.problem.kernels import evaluate, scales
 from hinge.problem.kernels.check import Definiteness, _is_definite, check_psd, definiteness, refuse_indefinite
+from hinge.problem.kernels.custom import as_kernel, full_gram
 from hinge.problem.kernels.strings import Mismatch, Spectrum, code_letters, common_neighbours, windows
 
 K = hg.kernels
@@ -41,6 +43,7 @@ DEFINITIONS = [
     *((K.Matern([0.5, 2.0], nu), lambda x, z, nu=nu: matern(nu)(length(x, z, [0.5, 2.0]))) for nu in (1.5, 2.5, 1.7)),
     (K.Matern(0.8, np.inf), lambda x, z: np.exp(-length(x, z, 0.8) ** 2 / 2)),
     (K.RationalQuadratic(0.7, 1.6), lambda x, z: (1 + length(x, z) ** 2 / (2 * 1.6 * 0.49)) ** -1.6),
+    (K.Periodic(0.8, 1.7), lambda x, z: np.exp(-2 * np.sin(np.pi * length(x, z) / 1.7) ** 2 / 0.64)),
     (K.Constant(2.5), lambda x, z: 2.5),
     (K.Polynomial(2, 0.6, 1.5), lambda x, z: (0.6 * x @ z + 1.5) ** 2),
     (K.Polynomial(3, 0.6, 0.0), lambda x, z: (0.6 * x @ z) ** 3), (K.Polynomial(1, 0.6, 1.5), lambda x, z: 0.6 * x @ z + 1.5),
@@ -394,3 +397,73 @@ def test_what_is_known_about_a_kernel(monkeypatch):
     refuse_indefinite(K.RBF(), X)
     with pytest.raises(ValueError, match="Gaussian process"):
         refuse_indefinite(K.Sigmoid(1.0, -3.0), X)
+
+
+# --- Evaluation -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nu", [0.5, 0.9, 1.5, 3.2])
+def test_one_feature_and_single_precision(nu, rng):
+    x = rng.normal(size=(5, 1)) + 3.0
+    expected = [[matern(nu)(abs(a - b) / 0.8) for b in x[:, 0]] for a in x[:, 0]]
+    np.testing.assert_allclose(K.Matern(0.8, nu)(x), expected, rtol=1e-7)
+    np.testing.assert_allclose(K.Matern(0.8, nu)(x, x[:3].copy()), np.array(expected)[:, :3], rtol=1e-7)
+    exact = K.RBF(0.7)(x.astype(np.float32).astype(float))
+    for symmetric in (True, False):
+        found = full_gram(K.RBF(0.7), x.astype(np.float32), symmetric=symmetric)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, exact, rtol=1e-12)
+        kept = full_gram(K.Precomputed(), exact, symmetric=symmetric)
+        assert kept is not exact
+        np.testing.assert_array_equal(kept, exact)
+
+
+def test_what_becomes_a_kernel(rng):
+    X = rng.normal(size=(4, 2))
+    for given, expected in (
+        (K.RBF(0.7), K.RBF(0.7)(X)), (hg.Linear(), X @ X.T), (hg.Linear, X @ X.T), (2.5, np.full((4, 4), 2.5)),
+        (lambda A, B: (A @ B.T) ** 2, (X @ X.T) ** 2),
+    ):  # fmt: skip
+        np.testing.assert_allclose(as_kernel(given)(X), expected)
+    for wrong in ("rbf", None, [1.0]):
+        with pytest.raises(TypeError, match="kernel must be"):
+            as_kernel(wrong)
+    with pytest.raises(ValueError, match="expected 4 columns, got 3"):
+        K.Precomputed().block(np.ones((2, 3)), np.ones((4, 4)))
+    with pytest.raises(ValueError, match="one number per row"):
+        K.Rank1(lambda A: A)(X)
+
+
+def test_symmetric_parts_objects_and_columns(rng):
+    M = rng.normal(size=(4, 4))
+    half = (M + M.T) / 2
+    for table in (M.copy(), np.asfortranarray(M), M.astype(np.float32)):
+        before = table.copy()
+        np.testing.assert_allclose(evaluate.symmetrise(table), half, rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(table, before)
+    assert evaluate.symmetrise(M, in_place=True) is M
+    np.testing.assert_allclose(M, half)
+    wide = rng.normal(size=(2, 3))
+    assert evaluate.symmetrise(wide) is wide
+    for texts in (["ab", "c"], np.array(["ab", "c"]), np.array([["ab"], ["c"]]), pd.Series(["ab", "c"])):
+        found = evaluate.objects(texts)
+        assert found.dtype == object
+        assert list(found) == ["ab", "c"]
+    for wrong in (np.array([["a", "b"], ["c", "d"]]), np.array([["a", "b"]])):
+        with pytest.raises(ValueError, match="one object per example"):
+            evaluate.objects(wrong)
+    left, right = rng.normal(size=(3, 2)), rng.normal(size=(3, 1))
+    both = np.hstack([left, right])
+    np.testing.assert_array_equal(evaluate.side_by_side(left, right), both)
+    for pair in ((sp.csr_array(left), right), (left, sp.csr_array(right)), (sp.csr_array(left), sp.csr_array(right))):
+        np.testing.assert_array_equal(evaluate.side_by_side(*pair).toarray(), both)
+        np.testing.assert_allclose(evaluate.all_products(*pair), left * right)
+    with pytest.raises(ValueError, match="2 and 3 features"):
+        K.RBF()(np.ones((2, 2)), np.ones((2, 3)))
+    assert K.RBF()(np.ones((0, 2)), np.ones((3, 2))).shape == (0, 3)
+    assert K.RBF(0.7) == K.RBF(0.7)
+    assert K.RBF(0.7) != K.RBF(0.8)
+    assert K.RBF(1.0) != K.Matern(1.0)
+    assert K.RBF().theta.shape == (1,)
+    assert K.LinearKernel().theta.shape == K.LinearKernel().fixed().theta.shape == (0,)
+    assert K.LinearKernel().fixed().limits.shape == (0, 2)

@@ -238,3 +238,72 @@ def test_calibration():
 def test_findings_are_sorted_by_severity():
     found = advise(report(data={"constant": ("a",), "ids": ("b",), "leaks": (("c", 0.95),)}))
     assert [f.severity.name for f in found] == ["PROBLEM", "ADVICE", "NOTE"]
+
+
+def in_units(value, unit):
+    """A report, or a part of it, with all risks in other units."""
+    if isinstance(value, Estimate):
+        return Estimate(value.value * unit, value.standard_error * unit)
+    if isinstance(value, tuple):
+        return tuple(in_units(part, unit) for part in value)
+    if not isinstance(value, SimpleNamespace):
+        return value
+    risks = {"estimation", "approximation", "remainder", "conflict", "held_out", "law"}
+    parts = {}
+    for name, part in vars(value).items():
+        if name == "law":
+            parts[name] = lambda n, law=part: unit * law(n)
+        else:
+            parts[name] = part * unit if name in risks and part is not None else in_units(part, unit)
+    return SimpleNamespace(**parts)
+
+
+SIDES = [
+    {"probes": (probe(certain(0.031), more=False),)}, {"probes": (probe(certain(0.029), more=False),)},
+    {"probes": (probe(certain(0.11)),)}, {"probes": (probe(certain(0.099)),)},
+    *({"train_risk": Estimate(0.7, error), "terms": SimpleNamespace(estimation=size, approximation=0.0, remainder=0.5)}
+      for error in (SURE, 0.14, 0.16, 0.3) for size in (0.09, 0.11)),
+    *({"held_out_risk": Estimate(1.0, 0.1), "train_risk": Estimate(0.7, error),
+       "terms": SimpleNamespace(estimation=0.2, approximation=0.0, remainder=0.5)} for error in (0.1, 0.125)),
+    *({"train_risk": certain(0.7), "bias_variance": SimpleNamespace(variance=certain(v), risk=certain(1.0))} for v in (0.09, 0.11)),
+    *({"rivals": (rival("trees", certain(a), 1 - a),)} for a in (0.049, 0.051)),
+    *({"train_risk": certain(t), "rivals": (rival("trees", certain(0.2), 0.8),),
+       "terms": SimpleNamespace(estimation=0.0, approximation=a, remainder=0.5)}
+      for t, a in ((0.75, 0.05), (0.75, 0.049), (0.7, 0.2), (0.7, 0.19), (0.4, 0.2), (0.39, 0.2))),
+    *({"test_risk": Estimate(1.0 + gain, 0.02)} for gain in (0.09, 0.11)), *({"data": {"conflict": c}} for c in (0.09, 0.11)),
+    *({"learning": learned(1.0, doubled)} for doubled in (0.96, 0.971, 0.93)),
+    {"learning": learned(1.0, 0.93, fall=-0.1)}, {"rivals": (rival("a constant", Estimate(-0.1, 0.1), 1.1),)},
+    {"held_out_risk": certain(1.9e-6)}, {"held_out_risk": certain(2.1e-6), "train_risk": certain(2e-6)},
+    *({"optimisation": {"converged": False, "gain": certain(g)}} for g in (0.009, 0.011)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", SIDES, ids=str)
+def test_advice_does_not_depend_on_the_unit_of_the_loss(changes):
+    here = report(**{k: dict(v) if isinstance(v, dict) else v for k, v in changes.items()})
+    found = [(f.code, f.severity) for f in advise(here)]
+    for unit in (1e-4, 5.0, 1e4):
+        assert [(f.code, f.severity) for f in advise(in_units(here, unit))] == found
+
+
+def test_gaps_are_as_uncertain_as_both_risks():
+    """√(0.1² + e²) decides whether 0.3 is clear: up to e = √((0.3/1.96)² − 0.1²) = 0.116."""
+    shaky = {"terms": SimpleNamespace(estimation=0.2, approximation=0.0, remainder=0.5)}
+    for error, expected in ((0.115, ["H201"]), (0.117, ["H001"])):
+        assert codes(held_out_risk=Estimate(1.0, 0.1), train_risk=Estimate(0.7, error), **shaky) == expected
+    for error, expected in ((0.115, ["H403"]), (0.117, ["H001"])):
+        assert codes(held_out_risk=Estimate(1.0, 0.1), test_risk=Estimate(1.3, error)) == expected
+
+
+def test_the_law_is_evaluated_at_all_rows():
+    curve = learned(1.0, 0.9)
+    curve.law = lambda n: 1.0 if n == 40 else 100.0 * n
+    assert "instead of 1 (" in text("H202", learning=curve)
+
+
+def test_at_most_four_columns_that_differ_are_named():
+    columns = [ColumnDrift(name, "KS", 0.5, p) for name, p in zip("abcdef", [0.0, 0.0, 0.0, 0.0, 0.0, 0.5])]
+    found = text("H401", drift=drift(0.9, 1e-6, columns))
+    assert "d (KS 0.50)." in found
+    assert "e (" not in found
+    assert "no single column" in text("H401", drift=drift(0.9, 1e-6, columns[5:]))
