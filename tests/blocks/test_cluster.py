@@ -22,11 +22,12 @@ ON_CLUSTER = [
     hg.SGDClassifier, hg.GaussianNB, hg.MixedNB, hg.LinearDiscriminantAnalysis, hg.GaussianMixture, hg.StandardScaler,
     hg.HistGradientBoostingClassifier, hg.GradientBoostingRegressor, hg.RandomForestClassifier, hg.ExtraTreesRegressor,
 ]  # fmt: skip
+APART = {("text", "fit_vectorizer"), ("tables", "fit_table")}  # with tests of their own
 CHOSEN = [next(case for case in reversed(CASES) if type(case.model) is cls) for cls in ON_CLUSTER]
 
 
 def test_every_way_of_fitting_is_chosen():
-    assert {fitter_of(cls) for cls in ON_CLUSTER} == set(FITTERS.values()) - {("text", "fit_vectorizer")}
+    assert {fitter_of(cls) for cls in ON_CLUSTER} == set(FITTERS.values()) - APART
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,14 @@ def test_vocabularies_on_a_cluster(client, rng):
     frame = pd.DataFrame({"text": [" ".join(rng.choice(["good", "bad", "film"], 4)) for _ in range(200)] + ["late"]})
     many = hg.TfidfVectorizer().fit(hg.scan(frame, columns=["text"], block_rows=30, executor=client))
     np.testing.assert_array_equal(many.idf_, hg.TfidfVectorizer().fit(frame["text"]).idf_)
+
+
+def test_encoders_of_tables_on_a_cluster(client, rng):
+    import pandas as pd
+
+    frame = pd.DataFrame({"x": rng.normal(size=200), "city": [*rng.choice(["Rome", "Oslo"], 190), *["Lima"] * 10]})
+    many = hg.TablePrep().fit(hg.scan(frame, block_rows=30, executor=client))
+    assert str(many.describe()) == str(hg.TablePrep().fit(frame).describe())
 
 
 def test_predictions_on_a_cluster(client, rng):

@@ -461,6 +461,21 @@ def test_the_scale_of_huber_is_the_best_one(intercept, alpha, rng):
     assert not hasattr(model, "outliers_")
 
 
+def test_the_parameters_of_huber_stay_as_they_are_during_a_fit(rng):
+    X, model, seen = rng.normal(size=(400, 2)), hg.HuberRegressor(), []
+    y = X[:, 0] + rng.standard_t(3, size=400)
+
+    def blocks():
+        seen.append(model.scale)
+        for start in range(0, 400, 100):
+            yield X[start : start + 100], y[start : start + 100]
+
+    model.fit(hg.scan(blocks))
+    assert len(seen) > 3
+    assert set(seen) == {None}
+    assert model.scale_ > 0
+
+
 def test_huber_with_an_l1_penalty_needs_its_scale_over_blocks(rng):
     with pytest.raises(ValueError, match="scale="):
         hg.HuberRegressor(l1_ratio=0.5).fit(hg.scan(rng.normal(size=(50, 2)), target=rng.normal(size=50)))
