@@ -101,7 +101,9 @@ def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.nd
     code = graph.node(
         "LabelEncoder", text, domain=ML, keys_strings=keys, values_int64s=codes, default_int64=other
     )  # fmt: skip
-    if encoder.codes:  # missing values get a code rather than NaN (see MISSING), except for trees that take codes as numbers
+    if (
+        encoder.codes
+    ):  # missing values get a code rather than NaN (see MISSING), except for trees that take codes as numbers
         unknown = graph.node("Equal", code, graph.constant(np.array([[-1]])))
         gap_code = np.array([[float(MISSING) if recode is not None else np.nan]])
         return graph.node("Where", unknown, graph.constant(gap_code), graph.cast(code, np.float64))
