@@ -83,10 +83,11 @@ class Search(CrossValidation):
             folds = len(self.folds) * trial.cost(len(self.folds[0].train))
             if trial.family.rounds or folds <= end - (time.perf_counter() - began):
                 self._try(trial.family, trial.setting, began, end, watch)
-        for trial in (few.best(name) for name in dict.fromkeys(r.family.name for r in few.results[1:])):
-            if trial is not None and trial.score is not None and self.best(trial.family.name) is None:
-                why = f"{self.measure.name} {trial.score.brief()} on {len(few.y)} rows; not tried on more"
-                self.results.append(Trial(trial.family, trial.setting, "rough", why=why))
+        for name in dict.fromkeys(r.family.name for r in few.results[1:]):
+            own = few.best(name)
+            if own is not None and own.score is not None and self.best(name) is None:
+                why = f"{self.measure.name} {own.score.brief()} on {len(few.y)} rows; not tried on more"
+                self.results.append(Trial(own.family, own.setting, "rough", why=why))
         self._vary(list({t.family.name: t.family for t in pairs}.values()), began, seconds, watch)
         return self.results
 
