@@ -442,3 +442,9 @@ def test_large_tables_are_searched_on_few_rows_first(rng):
     assert len(few) == pytest.approx(HALVING_WORK * 5.0 / 50, rel=0.01)
     assert set(few) < set(every)
     assert len(few_rows(data, every, Request(frame, "y", seconds=60.0))) == n
+
+
+@pytest.mark.parametrize(("columns", "folds"), [(20, 10), (1200, 3)])
+def test_tables_of_very_many_columns_have_few_folds(columns, folds):
+    kinds = {f"x{j}": "number" for j in range(columns)}
+    assert len(Search.over(None, np.arange(40.0), None, "real", kinds, 0).folds) == folds

@@ -26,6 +26,7 @@ LARGEST_SHARE = {"boosting": 0.6}
 SHARE = 0.25
 ONE_FOLD = 4
 TIMED_ROWS = 1000
+MANY_COLUMNS = 1000
 STOPPED_EARLY = 0.8  # a fold with less than this share of the median rounds is fitted again
 ROUNDS_SHARE = 0.8  # the share of its time that boosting plans to use
 FEWEST_ROUNDS = 30
@@ -56,9 +57,11 @@ class CrossValidation:
         cls, frame: Any, y: np.ndarray, classes: Any, task: str, kinds: dict[str, str], seed: int, seconds: float = 60.0,
         roles: Roles | None = None,
     ) -> Self:  # fmt: skip
-        """Split these rows into folds: ten for few rows, down to three for many rows or little time."""
+        """Split these rows into folds: ten for few rows, down to three for many rows or columns, or little time."""
         n = len(y)
         k = 10 if n < 1000 else 5 if n < min(20_000, 400 * seconds) else 3
+        if len(kinds) > MANY_COLUMNS:  # every fold prepares every column
+            k = 3
         roles = roles or Roles()
         if roles.group is not None:
             k = min(k, len(np.unique(roles.group)))
