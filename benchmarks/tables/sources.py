@@ -46,7 +46,7 @@ SOURCES = {
     "sms_spam": _development("label"), "Computers": _held_out("price", "r"),
     "pima_diabetes": _development("diabetes"), "tic-tac-toe": _held_out("class", "keel"),
     "adult_train": _development("income"), "OFP": _held_out("ofp", "r"),
-    "splice": _development("Class"), "vowel": _held_out("class", "keel"),
+    "splice": _development("Class"), "movement_libras": _held_out("class", "keel"),
     "california_housing": _development("median_house_value"), "Hdma": _held_out("deny", "r"),
     "german": _development("class", "keel"), "diamonds": _held_out("price", "r"),
     "heart_cleveland": _development("num"), "bands": _held_out("class", "keel"),
@@ -54,7 +54,7 @@ SOURCES = {
     "bike_sharing_hour": _development("cnt"), "chess": _held_out("class", "keel"),
     "crx": _development("class", "keel"), "MedExp": _held_out("med", "r"),
     "contraceptive": _development("class", "keel"), "texture": _held_out("class", "keel"),
-    "kin8nm": _development("y"), "saheart": _held_out("class", "keel"),
+    "kin8nm": _development("y"), "housevotes": _held_out("class", "keel"),
     "segment": _development("class", "keel"), "NOxEmissions": _held_out("LNOx", "r"),
     "motorcycle_ohlsson": _development("antskad", "shared", "rownames"), "wdbc": _held_out("class", "keel"),
     "electricity_nsw": _development("class"), "Star": _held_out("tmathssk", "r", "schidkn"),
@@ -69,6 +69,7 @@ SOURCES = {
     "letter": _development("class", "keel"), "magic": _development("class", "keel"), "sonar": _development("class"),
     "marketing": _development("class", "keel"), "satimage": _development("class", "keel"),
     "mammographic": _development("class", "keel"), "phoneme": _development("class", "keel"),
+    "vowel": _development("class", "keel"), "saheart": _development("class", "keel"),
 }  # fmt: skip
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import hinge as hg
-from hinge.learning.candidates import FAMILIES, Family, Setting
+from hinge.learning.candidates import FAMILIES, Family, Setting, _boosting
+from hinge.learning.choosing import MORE_SETTINGS, choose, optimism_of
+from hinge.learning.cross_validation import FEWEST_ROUNDS
 from hinge.learning.ensemble import FAMILY, add_ensemble, greedy_weights
 from hinge.learning.examine import _notes
-from hinge.learning.refit import Refit
+from hinge.learning.refit import MOST_COPIES, Refit
+from hinge.learning.request import Request
+from hinge.learning.run import HALVING_WORK, few_rows
 from hinge.learning.search import MOST_FAILURES, Search
 from hinge.learning.timeout import OutOfTime
 from hinge.learning.trials import Trial, split
@@ -161,7 +167,7 @@ def test_every_family_has_a_look_before_there_is_no_time(rng, monkeypatch):
             raise OutOfTime
         result.loss, result.state = np.ones(len(self.y)), "done"
 
-    monkeypatch.setattr(Search, "_folds", none)
+    monkeypatch.setattr(Search, "cross_validate", none)
     search.run([BY_NAME[name] for name in ("baseline", "linear", "tree", "forest")], 600.0)
     states = {trial.family.name: trial.state for trial in search.results}
     assert states == {"baseline": "done", "linear": "rough", "tree": "rough", "forest": "rough"}
@@ -218,7 +224,7 @@ def test_variations_stay_near_the_best_setting(rng):
     for setting in (BY_NAME["kernel"].vary(rng, (strength, width)) for _ in range(20)):
         assert strength / 4 <= setting.values[0] <= 4 * strength
         assert width / 4 <= setting.values[1] <= 4 * width
-    kept = [BY_NAME["boosting"].vary(rng, (0.02, 127, 0.2, 50, 20.0, 0.6)).values for _ in range(3000)]
+    kept = [BY_NAME["boosting"].vary(rng, (0.02, 127, 0.2, 50, 20.0, 0.6, "codes")).values for _ in range(3000)]
     # Seven in ten keep about 60 % of the values; the others draw all again.
     assert 0.5 < np.mean([values[1] == 127 for values in kept]) < 0.7
 
@@ -275,8 +281,15 @@ def test_the_least_loss_of_many_is_too_good_and_the_ensemble_wins_ties(rng):
     search.results += [Trial(f, f.settings[0], "done", 1.0 + noise[k]) for k, f in enumerate(families)]
     least = min(float(np.mean(r.loss)) for r in search.results)
     assert least < 0.95
-    assert least + search.optimism() == pytest.approx(1.0, abs=4.0 / np.sqrt(n))  # a mean of n unit deviations
-    together = Trial(FAMILY, BY_NAME["boosting"].settings[0], "done", np.full(n, least + 0.5 * search.optimism()))
+    assert least + optimism_of(search.results, search.folds) == pytest.approx(
+        1.0, abs=4.0 / np.sqrt(n)
+    )  # a mean of n unit deviations
+    together = Trial(
+        FAMILY,
+        BY_NAME["boosting"].settings[0],
+        "done",
+        np.full(n, least + 0.5 * optimism_of(search.results, search.folds)),
+    )
     together.members = [(search.results[1], 0.5), (search.results[2], 0.5)]
     search.results.append(together)
     search.simple = False
@@ -285,7 +298,7 @@ def test_the_least_loss_of_many_is_too_good_and_the_ensemble_wins_ties(rng):
     assert search.choose() is not together
     # One setting alone is not chosen among many: nothing is too good.
     search.results = search.results[:2]
-    assert search.optimism() == 0.0
+    assert optimism_of(search.results, search.folds) == 0.0
 
 
 def test_a_family_that_was_too_slow_is_not_tried_again(rng):
@@ -314,3 +327,128 @@ def test_importances_of_many_columns_at_once_are_those_of_one_after_the_other(rn
     used = [0, 3]
     np.testing.assert_allclose(quick.standard_error[used], once.standard_error[used], rtol=0.4)
     assert importances(model, frame, y, measure, 0, seconds=0.0)[0].name == "x0"
+
+
+def trial(name, loss, members=()):
+    made = Trial(FAMILY if members else BY_NAME[name], BY_NAME["boosting"].settings[0], "done", loss)
+    made.members = list(members)
+    return made
+
+
+def test_the_ensemble_is_chosen_unless_one_model_is_clearly_better_or_one_to_read_is_as_good(rng):
+    n, noise = 4000, rng.normal(size=4000)
+    noise -= noise.mean()
+    folds = split(np.zeros(n), "real", 5, 0)
+    base, kernel = trial("baseline", 3.0 + noise), trial("kernel", 1.0 + 0.0 * noise)
+    linear = trial("linear", 1.1 + 0.0 * noise)
+    level = trial("", 1.01 + noise, [(kernel, 0.5), (linear, 0.5)])  # behind the kernel by 0.6 standard errors
+    assert choose([base, kernel, linear, level], folds, root=False, simple=False) is level
+    behind = trial("", 1.05 + noise, [(kernel, 0.5), (linear, 0.5)])  # by three
+    assert choose([base, kernel, linear, behind], folds, root=False, simple=False) is kernel
+    readable = trial("linear", 1.001 + 0.0 * noise)
+    assert choose([base, kernel, readable, level], folds, root=False, simple=False) is readable
+
+
+def test_members_that_are_boosted_are_means_of_copies_if_there_is_time(rng):
+    frame = pl.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    y = frame["a"].to_numpy() + 0.1 * rng.normal(size=300)
+    search = Search.over(frame, y, None, "real", {"a": "number", "b": "number"}, 0)
+    boosted = Trial(
+        BY_NAME["boosting"], BY_NAME["boosting"].settings[1], "done", train_rows=300, fit_seconds=1.0, rounds=8
+    )
+    linear = Trial(BY_NAME["linear"], BY_NAME["linear"].settings[0], "done", train_rows=300, fit_seconds=1.0)
+    refit = Refit(frame, y, search, trial("", np.zeros(300), [(boosted, 0.6), (linear, 0.4)]), False)
+    refit.afford([300], 2.5)
+    assert refit.copies == 1
+    refit.afford([300], 4.5)  # one of each costs two seconds; a further copy costs one
+    assert refit.copies == 3
+    refit.afford([300], 1000.0)
+    assert refit.copies == MOST_COPIES
+    model = refit.fit(np.arange(300))
+    blend = model.named_steps["model"]
+    assert blend.weights == pytest.approx([0.6 / MOST_COPIES] * MOST_COPIES + [0.4])
+    copies = [member.predict(frame) for member in blend.members_[:-1]]
+    assert np.ptp(copies, axis=0).max() > 0  # they differ
+    lean = refit.lean(model).named_steps["model"]
+    np.testing.assert_allclose(lean.predict(frame), 0.6 * copies[0] + 0.4 * blend.members_[-1].predict(frame))
+    assert len(refit.single().fit(np.arange(300)).named_steps["model"].members_) == 2
+
+
+def test_boosting_plans_its_rounds_by_those_before(rng):
+    search = problem(rng)
+    assert search._rounds_in(10.0, (1000, 5)) is None  # nothing is known
+    search._keep_pace(0.01, (1000, 5))
+    assert search._rounds_in(10.0, (1000, 5)) == 800
+    assert search._rounds_in(10.0, (4000, 5)) == 200
+    assert search._rounds_in(0.0, (4000, 5)) == FEWEST_ROUNDS
+    search._keep_pace(0.005, (1000, 5))  # the slowest counts …
+    assert search._rounds_in(10.0, (1000, 5)) == 800
+    search._keep_pace(9.0, (100, 5))  # … and fits to fewer rows do not
+    assert search._rounds_in(10.0, (1000, 5)) == 800
+    search._keep_pace(0.01, (2000, 5))
+    assert search._rounds_in(10.0, (1000, 5)) == 1600
+
+
+@pytest.mark.parametrize("kind", ["number", "category"])
+@pytest.mark.parametrize("encode", ["dummies", "means"])
+def test_categories_are_encoded_in_other_ways_for_boosting(rng, kind, encode):
+    levels = rng.integers(0, 6, 400)
+    frame = pl.DataFrame({"a": [None if v == 5 else f"l{v}" for v in levels] if kind == "category" else levels / 1.0})
+    y = np.array([3.0, -1.0, 2.0, 0.0, 1.0, 5.0])[levels]
+    search = Search.over(frame, y, None, "real", {"a": kind}, 0)
+    boosting = BY_NAME["boosting"]
+    setting = _boosting(0.05, 7, 1.0, l2=0.1, encode=encode)
+    search._try(BY_NAME["baseline"], BY_NAME["baseline"].settings[0], time.perf_counter(), 600.0, lambda results: None)
+    search._try(boosting, setting, time.perf_counter(), 600.0, lambda results: None)
+    found = search.results[1]
+    assert found.state == "done"
+    assert np.mean(found.loss) < 0.05 * np.var(y)
+    assert set(search.folds[0].prepared) == {"codes", encode} if kind == "category" else {"codes"}
+    model = Refit(frame, y, search, found, False).fit(np.arange(400)).named_steps["model"]
+    assert model.categorical_features is None
+
+
+def test_the_best_settings_go_on_to_more_rows(rng, monkeypatch):
+    frame = pl.DataFrame({"a": rng.normal(size=900)})
+    y = frame["a"].to_numpy() + 0.5 * rng.normal(size=900)
+    few, more = (Search.over(frame[:n], y[:n], None, "real", {"a": "number"}, 0) for n in (300, 900))
+    noise = rng.normal(size=300)
+    noise -= noise.mean()
+    means = {"baseline": 9.0, "linear": 1.0, "boosting": 1.01, "forest": 8.0}
+    few.results = [trial(name, mean + noise * (1 + k)) for k, (name, mean) in enumerate(means.items())]
+    few.results += [trial("boosting", 1.1 + noise + 0.1 * k) for k in range(9)]
+    for k, result in enumerate(few.results):
+        result.setting = Setting(f"setting {k}", lambda shape: None)
+        result.train_rows, result.rounds = 200, 10 if result.family.name == "boosting" else None
+        few.finish(result)
+    tried = []
+
+    def attempt(family, setting, began, seconds, watch):
+        tried.append((family.name, setting.name))
+
+    monkeypatch.setattr(more, "_try", attempt)
+    monkeypatch.setattr(more, "_vary", lambda *_: None)
+    more.run_best(few, 100.0)
+    assert tried[:3] == [("baseline", "setting 0"), ("linear", "setting 1"), ("boosting", "setting 2")]
+    assert len(tried) == 3 + MORE_SETTINGS
+    rough = {result.family.name: result.why for result in more.results if result.state == "rough"}
+    assert "on 300 rows" in rough["forest"]
+
+
+def test_large_tables_are_searched_on_few_rows_first(rng):
+    n = 30_000
+    frame = pl.DataFrame(
+        {f"x{j}": rng.normal(size=n) for j in range(5)} | {"y": rng.permutation(np.arange(n) % 10).astype(str)}
+    )
+    data = hg.profile(frame, "y", task="multiclass")
+    every = np.arange(n)
+    few = few_rows(data, every, Request(frame, "y", seconds=5.0))
+    assert len(few) == pytest.approx(HALVING_WORK * 5.0 / 50, rel=0.01)
+    assert set(few) < set(every)
+    assert len(few_rows(data, every, Request(frame, "y", seconds=60.0))) == n
+
+
+@pytest.mark.parametrize(("columns", "folds"), [(20, 10), (1200, 3)])
+def test_tables_of_very_many_columns_have_few_folds(columns, folds):
+    kinds = {f"x{j}": "number" for j in range(columns)}
+    assert len(Search.over(None, np.arange(40.0), None, "real", kinds, 0).folds) == folds

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 import hinge as hg
 from hinge.errors import UserError
-from hinge.learning.candidates import FAMILIES, Shape
+from hinge.learning.candidates import FAMILIES, Shape, _boosting
 from hinge.learning.fits import preparation
 from kit.estimators import make_data, public_estimators
 
@@ -127,6 +127,25 @@ def test_means_of_levels_are_exported(rng):
     }  # fmt: skip
     pipeline = Pipeline([("prep", prep), ("model", model)])
     np.testing.assert_allclose(run(pipeline, given)[0], pipeline.predict(new), rtol=1e-12)
+
+
+@pytest.mark.parametrize("encode", ["codes", "dummies", "means"])
+def test_every_encoding_of_categories_for_boosting_is_exported(rng, encode):
+    frame = make(rng, 600).with_columns(
+        pl.Series("c", rng.choice(["x", "y", "z", "w", None], 600).tolist(), dtype=pl.String)
+    )
+    y = 2 * frame["a"].to_numpy() + np.where(
+        frame["c"].is_null().to_numpy(), 3.0, (frame["c"] == "x").fill_null(False).to_numpy()
+    )
+    prep = preparation(encode, {"a": "number", "b": "number", "c": "category", "d": "boolean"})
+    X = prep.fit_transform(frame, y)
+    setting = _boosting(0.1, 15, 1.0, encode=encode)
+    model = setting.make(Shape("real", 600, X.shape[1], prep.categorical_, 0)).set_params(max_iter=40).fit(X, y)
+    pipeline = Pipeline([("prep", prep), ("model", model)])
+    new = make(rng, 300).with_columns(
+        pl.Series("c", rng.choice(["x", "y", "z", "w", "unseen", None], 300).tolist(), dtype=pl.String)
+    )
+    np.testing.assert_allclose(run(pipeline, feed(new))[0], pipeline.predict(new), rtol=1e-12)
 
 
 def test_what_cannot_be_exported_is_named_when_it_is_chosen(rng, tmp_path):

@@ -89,7 +89,7 @@ def fit(
     target: Annotated[str | None, typer.Option("--target", "-t", help="The column to predict.", show_default=False)] = None,
     task: Annotated[str, typer.Option(help="auto, binary, multiclass, real or count.")] = "auto",
     time: Annotated[float, typer.Option(help="Approximate time limit of the run, in seconds.")] = 60.0,
-    models: Annotated[str | None, typer.Option(help="Families to try, separated by commas: linear,sparse,ratio,tree,additive,boosting,forest,kernel,network.", show_default=False)] = None,
+    models: Annotated[str | None, typer.Option(help="Families to try, separated by commas: linear,sparse,ratio,tree,additive,boosting,forest,extra,kernel,network.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default named after FILE.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out (may be repeated).", show_default=False)] = None,

@@ -48,8 +48,9 @@ class Family:
         Short name, and a few words.
     rank : int
         How complicated it is; between equally good families the lower rank wins.
-    encode : {"onehot", "chars", "codes"}
-        How the table is prepared: "chars" is "onehot" with runs of characters of texts besides words.
+    encode : {"onehot", "chars", "codes", "dummies", "means"}
+        How the table is prepared: "chars" is "onehot" with runs of characters of texts besides words; "dummies" (one column per
+        category) and "means" (the mean target of each category) are for trees.
     settings : tuple of Setting
     max_rows, min_rows : int
         Limits of the training rows it is meant for.
@@ -89,8 +90,8 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
 
     def make(shape: Shape) -> Any:
         suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
-        chosen = np.flatnonzero(shape.categorical).tolist() or None
         given = dict(options)
+        chosen = np.flatnonzero(shape.categorical).tolist() if given.pop("subsets", True) else []
         if "leaf" in given:  # a share of the rows, between limits
             share, least, most = given.pop("leaf")
             given["min_samples_leaf"] = int(np.clip(share * shape.rows, least, most))
@@ -104,7 +105,7 @@ def _of_trees(kind: str, **options: Any) -> Callable[[Shape], Any]:
                 given["interaction_cst"] = [[0]]
         if kind == "RandomForest":
             given.setdefault("max_features", "sqrt" if suffix == "Classifier" else 0.4)
-        return getattr(_hg(), kind + suffix)(categorical_features=chosen, random_state=shape.seed, **given)
+        return getattr(_hg(), kind + suffix)(categorical_features=chosen or None, random_state=shape.seed, **given)
 
     return make
 
@@ -221,6 +222,16 @@ def _other_forest(rng: np.random.Generator, _: tuple[Any, ...]) -> Setting:
     return _forest(int(rng.choice([1, 2, 3, 5, 10])), float(np.round(rng.uniform(0.15, 0.9), 2)))
 
 
+def _extra(leaf: int, columns: float) -> Setting:
+    """200 trees with random thresholds, grown on all rows."""
+    make = _of_trees("ExtraTrees", n_estimators=200, leaf=(0.0002, leaf, 20), max_features=columns)
+    return Setting(f"200 trees, leaves of {leaf}, {columns:.2g} of the columns", make, values=(leaf, columns))
+
+
+def _other_extra(rng: np.random.Generator, _: tuple[Any, ...]) -> Setting:
+    return _extra(int(rng.choice([1, 2, 3, 5])), float(np.round(rng.uniform(0.3, 1.0), 2)))
+
+
 def _constant(shape: Shape) -> Any:
     """A tree of one leaf: the best constant."""
     suffix = "Classifier" if shape.task in ("binary", "multiclass") else "Regressor"
@@ -234,18 +245,26 @@ SEEDS = 4  # networks in a mean
 
 
 def _boosting(
-    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0, rows: float = 0.8
+    rate: float, leaves: int, columns: float, leaf: tuple[float, int, int] = LEAF, l2: float = 1.0, rows: float = 0.8,
+    encode: str = "codes",
 ) -> Setting:  # fmt: skip
-    """Boosting with a small learning rate, each tree on a sample of the rows and columns."""
+    """Boosting with a small learning rate, each tree on a sample of the rows and columns.
+
+    Splits by subsets of categories follow the noise of few rows most closely; "dummies" and "means" are the alternatives.
+    """
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
-    patience = round(2 / rate)
-    make = _of_trees(BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, n_iter_no_change=patience, **options)
-    return Setting(f"rate {rate:g}, {leaves} leaves", make, values=(rate, leaves, columns, leaf[2], l2, rows))
+    options |= {"subsets": encode == "codes", "n_iter_no_change": round(2 / rate)}
+    make = _of_trees(BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, **options)
+    named = {"codes": "", "dummies": ", dummies", "means": ", means of categories"}[encode]
+    return Setting(
+        f"rate {rate:g}, {leaves} leaves{named}", make, encode, (rate, leaves, columns, leaf[2], l2, rows, encode)
+    )
 
 
-# Learning rate, leaves, share of columns, minimal rows of a leaf, ridge penalty of leaves, share of rows.
+# Learning rate, leaves, share of columns, minimal rows of a leaf, ridge penalty of leaves, share of rows, encoding of categories.
 BOOSTING_VALUES: tuple[tuple[Any, ...], ...] = (
-    (0.02, 0.03, 0.05), (7, 15, 31, 63, 127), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0)
+    (0.02, 0.03, 0.05), (4, 7, 15, 31, 63, 127), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0),
+    ("codes", "dummies", "means"),
 )  # fmt: skip
 
 
@@ -254,8 +273,8 @@ def _other_boosting(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
     again = rng.uniform(size=len(BOOSTING_VALUES)) < (0.4 if best and rng.uniform() < 0.7 else 1.1)
     drawn = [choices[rng.integers(len(choices))] for choices in BOOSTING_VALUES]
     mixed = [new if change else old for new, change, old in zip(drawn, again, best or drawn, strict=True)]
-    rate, leaves, columns, least, l2, rows = mixed
-    return _boosting(rate, leaves, columns, (0.05, min(least, 5), least), l2, rows)
+    rate, leaves, columns, least, l2, rows, encode = mixed
+    return _boosting(rate, leaves, columns, (0.05, min(least, 5), least), l2, rows, encode)
 
 
 # In the order of the search: families that are quick or often best come first.
@@ -274,9 +293,10 @@ FAMILIES = (
     Family("boosting", "boosted trees", 8, "codes", (
         Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, n_iter_no_change=20, leaf=LEAF)),
         _boosting(0.03, 31, 0.5),
+        _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0, encode="means"),
         _boosting(0.03, 63, 0.5),
-        _boosting(0.05, 15, 0.7),
-        _boosting(0.03, 15, 0.3),
+        _boosting(0.03, 15, 0.3, encode="dummies"),
+        _boosting(0.05, 15, 0.7, encode="means"),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
     ), rounds=True, early=2, vary=_other_boosting),
     Family("additive", "boosted, one column at a time", 4, "codes", (
@@ -284,6 +304,7 @@ FAMILIES = (
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
     ), rounds=True),
     Family("forest", "random forest", 6, "codes", (_forest(3),), max_rows=1_000_000, slow=True, vary=_other_forest),
+    Family("extra", "extremely randomised trees", 6, "codes", (_extra(2, 0.5),), max_rows=300_000, slow=True, vary=_other_extra),
     Family("kernel", "kernel machine, RBF", 5, "onehot", tuple(
         _kernel(s, w) for s, w in ((0.1, 0.5), (0.1, 0.1), (0.01, 0.5))
     ), max_rows=6000, slow=True, vary=_other_kernel),

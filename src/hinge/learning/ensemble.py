@@ -11,7 +11,7 @@ from hinge.learning.search import Search
 from hinge.learning.trials import Trial
 
 FAMILY = Family("ensemble", "weighted mean of several models", 9, "", ())
-STEPS, MOST_MEMBERS, MOST_CANDIDATES, MOST_VARIED = 25, 6, 20, 5
+STEPS, MOST_MEMBERS, MOST_CANDIDATES, MOST_VARIED = 25, 8, 24, 5
 LEAST_WEIGHT = 0.05
 FEW_ROWS, DRAWS = 2000, 5
 MAX_ROWS = 10_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from hinge.learning.rows import column_pictures, explained_rows, worst_rows
 from hinge.learning.scores import best_constant, constant_losses, details, explained, positive_class
 from hinge.learning.search import Search
 from hinge.learning.suspects import suspicious
-from hinge.learning.timeout import OutOfTime, limit
+from hinge.learning.timeout import Deadline, OutOfTime, limit
 from hinge.learning.words import word_effects
 from hinge.report import formulas
 from hinge.report.columns import pictured_class
@@ -38,14 +37,23 @@ IN_NOTES = ("H001", "H501", "H504", "H505", "H506")
 # Findings that hold for the diagnosed rows only: they are left out if those rows are a sample.
 OF_ALL_ROWS = ("H201", "H202", "H203", "H204", "H301", "H601")
 CURVE_ROWS, HELD_ROWS, COEFFICIENT_ROWS = 100_000, 5000, 50_000
-DIAGNOSED_ROWS = (3000, 30_000)
+DIAGNOSED_ROWS = (1000, 30_000)
 DIAGNOSIS_FITS = 12  # approximate number of fits of a diagnosis
 DIAGNOSED_BY = {
     "brier": "Brier score",
     "accuracy": "error rate",
     "mae": "absolute error",
 }  # where it is not the default
-LEAST_DIAGNOSIS = 2.5  # seconds, even if the report is then late: without findings it is worth less
+# The parts of the remaining time that each step may take, in the order of the steps; what a step leaves goes to those after it.
+SHARES = {
+    "importances": 0.25,
+    "findings": 0.45,
+    "leaks": 0.35,
+    "words": 0.3,
+    "curve": 0.6,
+    "partials": 0.5,
+    "rows": 0.6,
+}
 
 
 @dataclass(frozen=True)
@@ -93,16 +101,7 @@ def examine(
         target_values=data.y, command=request.command, seed=request.seed, versions=versions(),
         checksum=checksum(request.path),
     )  # fmt: skip
-    began = time.perf_counter()
-    _measure(evidence, data, refit, rows, trained or final, final, 0.8 * seconds)
-    _rows(evidence, data, refit, rows.test if len(rows.test) else rows.train, loss, trained or final, 0.1 * seconds)
-    strongest = [effect.name for effect in evidence.importances if effect.low > 0]
-    left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
-    try:
-        with limit(max(left, LEAST_DIAGNOSIS)):
-            evidence.notes += suspicious(request, data, roles or Roles(), strongest, left)
-    except OutOfTime:
-        pass
+    _measure(evidence, data, refit, rows, trained or final, final, loss, roles or Roles(), request, Deadline(seconds))
     return evidence
 
 
@@ -155,42 +154,59 @@ def _notes(refit: Refit, gain: np.ndarray) -> list[Note]:
 
 
 def _measure(
-    evidence: Evidence, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, seconds: float
-) -> None:
+    evidence: Evidence, data: TableProfile, refit: Refit, rows: Split, trained: Any, final: Any, loss: np.ndarray,
+    roles: Roles, request: Request, clock: Deadline,
+) -> None:  # fmt: skip
+    """Every step of the examination, each within its part of the time; a step that runs out leaves what it has."""
     search, chosen, measure = refit.search, refit.chosen, refit.search.measure
-    deadline = time.perf_counter() + seconds
     if search.classes is not None and search.task == "multiclass":
         evidence.outputs = [str(c) for c in search.classes]
-    if chosen.family.name != "baseline":
-        shown = rows.test if len(rows.test) else rows.train
-        evidence.importances = effects.importances(
-            trained, data.frame[shown], refit.targets[shown], measure, search.seed, seconds=0.25 * seconds
-        )
-        if search.texts:
-            evidence.words = word_effects(
-                trained, data.frame[shown], refit.targets[shown], search.texts, measure, 0.1 * seconds
+    scored = rows.test if len(rows.test) else rows.train
+    informed = chosen.family.name != "baseline"
+    if informed:
+        with clock.during(SHARES["importances"]) as seconds:
+            evidence.importances = effects.importances(
+                trained, data.frame[scored], refit.targets[scored], measure, search.seed, seconds=0.8 * seconds
             )
-        evidence.partials = list(
-            effects.partials(final, data.frame, evidence.importances, search.kinds, search.task, search.seed)
-        )
+    evidence.sentences, evidence.facts = _findings(refit, rows, trained, data.rows, clock.share(SHARES["findings"]))
+    strongest = [effect.name for effect in evidence.importances if effect.low > 0]
+    with clock.during(SHARES["leaks"]) as seconds:
+        evidence.notes += suspicious(request, data, roles, strongest, 0.6 * seconds)
+    if informed and search.texts:
+        with clock.during(SHARES["words"]) as seconds:
+            evidence.words = word_effects(
+                trained, data.frame[scored], refit.targets[scored], search.texts, measure, 0.8 * seconds
+            )
+    if informed:
         inside, held = search.folds[0].train, search.folds[0].test
         if len(rows.test):
             inside, held = _at_most(rows.train, CURVE_ROWS, search.seed), rows.test[:HELD_ROWS]
         evidence.curve = effects.learning_curve(
-            refit.fit, data.frame, refit.targets, inside, held, measure, search.seed, 0.3 * seconds
+            refit.single().fit,
+            data.frame,
+            refit.targets,
+            inside,
+            held,
+            measure,
+            search.seed,
+            clock.share(SHARES["curve"]),
         )
+        with clock.during(SHARES["partials"]):
+            for found in effects.partials(
+                final, data.frame, evidence.importances, search.kinds, search.task, search.seed
+            ):
+                evidence.partials.append(found)
+    _rows(evidence, data, refit, scored, loss, trained, clock)
     certificate = certificate_of(final.named_steps["model"])
     if certificate is not None:
         evidence.certificate = certificate.explain()
     if chosen.family.name in ("linear", "sparse"):
         evidence.coefficients = _coefficients(final, refit)
-    evidence.convergence = _convergence(search, 0.1 * seconds)
-    left = max(deadline - time.perf_counter(), 0.25 * seconds)
-    evidence.sentences, evidence.facts = _findings(refit, rows, trained, data.rows, left)
+    evidence.convergence = _convergence(search, clock)
 
 
 def _rows(
-    evidence: Evidence, data: TableProfile, refit: Refit, rows: np.ndarray, loss: np.ndarray, trained: Any, seconds: float
+    evidence: Evidence, data: TableProfile, refit: Refit, rows: np.ndarray, loss: np.ndarray, trained: Any, clock: Deadline
 ) -> None:  # fmt: skip
     """Distributions of columns, the rows with the largest losses, and Shapley values of a few predictions."""
     search = refit.search
@@ -200,13 +216,10 @@ def _rows(
     evidence.worst = worst_rows(evidence, data.frame, rows, data.rows, loss)
     if refit.chosen.family.name == "baseline":
         return
-    try:
-        with limit(max(seconds, 1.0)):
-            evidence.explained_rows = explained_rows(
-                evidence, trained, search.measure.output, data.frame, rows, data.rows, search.seed
-            )
-    except OutOfTime:
-        pass
+    with clock.during(SHARES["rows"]):
+        evidence.explained_rows = explained_rows(
+            evidence, trained, search.measure.output, data.frame, rows, data.rows, search.seed
+        )
 
 
 def _at_most(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -230,10 +243,10 @@ def _findings(
         held = np.sort(rng.permutation(split.test)[:most])
         other = {"X_test": refit.frame[held], "y_test": search.labels(refit.y[held])}
     try:
-        with warnings.catch_warnings(), limit(max(seconds, LEAST_DIAGNOSIS)):
+        with warnings.catch_warnings(), limit(seconds):
             warnings.simplefilter("ignore")  # warnings of the experiments' fits; the report holds the findings
             report = diagnose(
-                trained, refit.frame[rows], search.labels(refit.y[rows]), **other, cv=3,
+                refit.lean(trained), refit.frame[rows], search.labels(refit.y[rows]), **other, cv=3,
                 measure=DIAGNOSED_BY.get(search.metric or "", "log loss" if search.classes is not None else "squared error"),
                 skip=["rivals", "probes", "bias_variance"], max_rows=most, random_state=search.seed,
                 row_names=numbers[rows],
@@ -262,7 +275,7 @@ def _coefficients(final: Any, refit: Refit) -> list[Effect]:
     return effects.coefficients(inner(model), prep.get_feature_names_out(), prep.transform(refit.frame[rows]), y)
 
 
-def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, float]]]:
+def _convergence(search: Search, clock: Deadline) -> dict[str, list[tuple[float, float]]]:
     """The gap between the objective and its proved bound against time, for the convex families."""
     found = {}
     for name in ("linear", "sparse"):
@@ -272,14 +285,10 @@ def _convergence(search: Search, seconds: float) -> dict[str, list[tuple[float, 
         fold = search.folds[0]
         prep, X, *_ = search.prepare(fold, result.encode)
         changes: dict[str, Any] = {"regressor__history" if search.task == "real" else "history": True}
-        try:
-            with limit(max(seconds, 1.0)):
-                labels = search.labels(search.y[fold.train])
-                core = inner(fit_model(result.setting, search, prep, X, labels, **changes))
-        except OutOfTime:
-            continue
-        bound = core.certificate_.dual
-        if np.isfinite(bound):
+        core = None
+        with clock.during(0.5):
+            core = inner(fit_model(result.setting, search, prep, X, search.labels(search.y[fold.train]), **changes))
+        if core is not None and np.isfinite(bound := core.certificate_.dual):
             found[f"{name} {result.setting.name}"] = [
                 (max(record.seconds, 1e-6), max(record.objective - bound, 1e-16)) for record in core.history_
             ]

@@ -23,6 +23,20 @@ def preparation(encode: str, kinds: dict[str, str]) -> Any:
             kinds, encode="codes", missing="keep", scale=False, sparse=False, max_categories=200,
             max_words=CHOSEN_WORDS, target_means=MANY_LEVELS, word_choice="target", **text,
         )  # fmt: skip
+    if encode in ("dummies", "means"):
+        how: dict[str, Any] = {"encode": "onehot", "min_frequency": 3}
+        if encode == "means":
+            how = {"encode": "codes", "max_categories": 200, "target_means": 2}
+        return hg.TablePrep(
+            kinds,
+            missing="keep",
+            scale=False,
+            sparse=False,
+            max_words=CHOSEN_WORDS,
+            word_choice="target",
+            **how,
+            **text,
+        )
     chars = (3, 5) if encode == "chars" else None
     return hg.TablePrep(kinds, min_frequency=5, max_words=MAX_WORDS, char_ngrams=chars, **text)
 
@@ -39,15 +53,17 @@ def common_rounds(models: list[Any]) -> int:
 
 def fit_model(
     setting: Setting, search: Any, prep: Any, X: Any, labels: np.ndarray, watch: dict[str, Any] | None = None,
-    **changes: Any,
+    copy: int = 0, most_rounds: int | None = None, **changes: Any,
 ) -> Any:  # fmt: skip
     """Fit a model of this setting to prepared rows; ``watch`` may hold weights, and rows for early stopping.
 
-    ``search`` has the task, the seed and the metric.
+    ``search`` has the task, the seed and the metric; every ``copy`` has other random numbers. Boosting ends after ``most_rounds``.
     """
     categorical = np.asarray(getattr(prep, "categorical_", np.zeros(X.shape[1], bool)), dtype=bool)
-    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed, search.metric == "mae")
+    shape = Shape(search.task, X.shape[0], X.shape[1], categorical, search.seed + 1000 * copy, search.metric == "mae")
     model = setting.make(shape)
+    if most_rounds is not None and "max_iter" not in changes:
+        changes["max_iter"] = min(model.max_iter, most_rounds)
     if changes:
         model.set_params(**changes)
     with warnings.catch_warnings():

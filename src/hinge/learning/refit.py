@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from hinge.models.blend import Blend
 MAX_WATCHED = 50_000
 PATIENCE = 20  # rounds that early stopping adds, approximately
 FEWEST_ROUNDS, MOST_ROUNDS = 20, 3000
+MOST_COPIES = 4
 
 
 @dataclass
@@ -32,6 +33,10 @@ class Refit:
         Rounds of boosting that there was time for, and those that were chosen, if that was more.
     weight : array, optional
         The weights of the rows of the table.
+    copies : int
+        How many fits with other random numbers each boosted member of an ensemble is the mean of.
+    copy : int
+        Which of them this is.
     """
 
     frame: Any
@@ -42,6 +47,8 @@ class Refit:
     rounds: int | None = None
     cut: tuple[int, int] | None = None
     weight: np.ndarray | None = None
+    copies: int = 1
+    copy: int = 0
 
     @cached_property
     def targets(self) -> np.ndarray:
@@ -69,7 +76,7 @@ class Refit:
             if self.weight is not None:
                 watch["sample_weight_val"] = self.weight[watched]
         model = fit_model(
-            self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, **changes
+            self.chosen.setting, self.search, prep, X, self.search.labels(self.y[rows]), watch, self.copy, **changes
         )  # fmt: skip
         if self.cut is not None and model.n_iter_ < self.cut[0]:
             self.cut = None  # early stopping came first, so the time limit cut nothing
@@ -79,18 +86,42 @@ class Refit:
         return Pipeline([("prep", prep), ("model", model)])
 
     @cached_property
-    def parts(self) -> list[Refit]:
-        """The members of an ensemble."""
-        return [
-            Refit(self.frame, self.y, self.search, trial, self.sampled, weight=self.weight)
-            for trial, _ in self.chosen.members
-        ]
+    def parts(self) -> list[tuple[Refit, float]]:
+        """The members of an ensemble with their weights, the copies of a member one after the other."""
+        found = []
+        for trial, share in self.chosen.members:
+            many = self.copies if trial.rounds is not None else 1
+            for k in range(many):
+                part = Refit(self.frame, self.y, self.search, trial, self.sampled, weight=self.weight, copy=k)
+                found.append((part, share / many))
+        return found
+
+    def afford(self, rows: list[int], seconds: float) -> None:
+        """Choose the copies of boosted members that fits to so many rows leave time for."""
+        boosted = [trial for trial, _ in self.chosen.members if trial.rounds is not None]
+        one = sum(trial.cost(n) for trial in boosted for n in rows)
+        spare = seconds - sum(self.chosen.cost(n) for n in rows)
+        self.copies = int(np.clip(1 + spare / max(one, 1e-9), 1, MOST_COPIES)) if boosted else 1
+
+    def lean(self, model: Any) -> Any:
+        """A fitted model with one copy of each member, for experiments that fit it many times."""
+        from sklearn.pipeline import Pipeline
+
+        if self.copies == 1:
+            return model
+        fitted = model.named_steps["model"].members_
+        first = [member for member, (part, _) in zip(fitted, self.parts, strict=True) if part.copy == 0]
+        return Pipeline([("model", Blend.of(first, [share for _, share in self.chosen.members]))])
+
+    def single(self) -> Refit:
+        """The same choice with one copy of each member."""
+        return replace(self, copies=1)
 
     def _blend(self, rows: np.ndarray, seconds: float) -> Blend:
-        costs = [part.chosen.cost(len(rows)) for part in self.parts]
-        fitted = [part.fit(rows, seconds * cost / max(sum(costs), 1e-9)) for part, cost in zip(self.parts, costs)]
-        self.cut = next((part.cut for part in self.parts if part.cut is not None), None)
-        return Blend.of(fitted, [share for _, share in self.chosen.members])
+        costs = [part.chosen.cost(len(rows)) for part, _ in self.parts]
+        fitted = [part.fit(rows, seconds * cost / max(sum(costs), 1e-9)) for (part, _), cost in zip(self.parts, costs)]
+        self.cut = next((part.cut for part, _ in self.parts if part.cut is not None), None)
+        return Blend.of(fitted, [share for _, share in self.parts])
 
     def _watches(self, rows: int) -> bool:
         """Whether early stopping needs validation rows: with more rows than in the search, more rounds may be best."""

@@ -17,7 +17,7 @@ from hinge.learning.intervals import calibration
 from hinge.learning.model_inputs import TableModel
 from hinge.learning.monitor import Monitor
 from hinge.learning.outside import outside_score
-from hinge.learning.refit import Refit
+from hinge.learning.refit import MOST_COPIES, Refit
 from hinge.learning.request import Request
 from hinge.learning.result import Learned
 from hinge.learning.roles import Roles, apply_roles, read_roles, role_columns
@@ -36,6 +36,9 @@ REPORT_SHARES = (0.12, 0.3)  # the smallest and the largest share of the time th
 REPORT_FITS, REPORT_SECONDS = 6, 3.0  # estimated cost of the report: fits, of REPORT_ROWS rows at most, plus seconds
 REPORT_ROWS = 30_000
 MOST_AFTER_SEARCH = 0.5  # the largest share of the time that is reserved for what follows the search
+COPIES_SHARE = 0.1  # the share of the time that is reserved for further copies of boosted members
+HALVING_WORK = 40_000  # rows × columns × outputs, per second of the budget, that all settings are tried on
+FEWEST_ROWS, HALVING_SHARE = 2000, 0.4  # the fewest rows of the first round, and its share of the time
 HELD_OUT, MAX_HELD_OUT = 0.2, 50_000
 SMALL = 1000  # with fewer rows than this none is held out: the model is scored by cross-validation
 
@@ -78,8 +81,8 @@ def learn(
     seconds : float
         Time for everything, about.
     models : str or list of str, optional
-        Families to try: linear, sparse, ratio, tree, additive, boosting, forest, kernel, network. All that suit the
-        table by default.
+        Families to try: linear, sparse, ratio, tree, additive, boosting, forest, extra, kernel, network. All
+        that suit the table by default.
     drop : list of str
         Columns to leave out.
     keep : list of str
@@ -89,8 +92,9 @@ def learn(
     random_state : int
         The seed of everything random.
     simple : bool
-        Choose one model, the simplest within one standard error of the best. By default the best one, which may be a weighted
-        mean of several (an ensemble), unless a simpler one is within one standard error and a fifth of a per cent of it.
+        Choose one model, the simplest within one standard error of the best. By default a weighted mean of several (an ensemble),
+        unless a single one is better by more than one standard error, or a linear or additive model or a tree is within one
+        standard error and a fifth of a per cent of the best.
     weight : str, optional
         The column of the weights of rows, in fits and in scores.
     exposure : str, optional
@@ -180,10 +184,11 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
     monitor.table(request, data)
     train, test = hold_out(data.y, data.task, request.seed, roles)
     sample = _sample(data.y, train, data.task, request)
-    search, left = _search(request, data, roles, train, sample, monitor)
+    search, sample, left = _search(request, data, roles, train, sample, monitor)
     chosen = search.choose()
     monitor.choice(search.results, search.task, chosen)
     refit = Refit(data.frame, data.y, search, chosen, sampled=len(sample) < len(train), weight=roles.factor)
+    refit.afford([len(train), len(data.y)] if len(test) else [len(data.y)], 0.8 * left)
     trained, train, final = last_fits(refit, train, test, left)
     left = max(request.began + request.seconds - time.perf_counter(), REPORT_SHARES[0] * request.seconds)
     evidence = examine(request, data, refit, Split(train, test, sample), trained, final, left, roles)
@@ -198,26 +203,57 @@ def run(request: Request, monitor: Monitor | None = None) -> Learned:
 
 def _search(
     request: Request, data: TableProfile, roles: Roles, train: np.ndarray, sample: np.ndarray, monitor: Monitor
-) -> tuple[Search, float]:
-    """Run the search; returns it and the seconds left for the final fits."""
+) -> tuple[Search, np.ndarray, float]:
+    """Run the search; returns it, its rows, and the seconds left for the final fits."""
+
+    def over(rows: np.ndarray) -> Search:
+        search = Search.over(
+            data.frame[rows], data.y[rows], data.classes, data.task, kinds, request.seed, request.seconds, roles[rows]
+        )
+        search.simple, search.metric = request.simple, request.metric
+        search.afterwards = lambda best: after_search(
+            best, len(train), len(data.y), request.seconds, 1 if request.simple else 2
+        )
+        return search
+
     kinds = {column.name: column.kind for column in data.columns}
-    search = Search.over(
-        data.frame[sample], data.y[sample], data.classes, data.task, kinds, request.seed, request.seconds, roles[sample]
-    )
-    search.simple, search.metric = request.simple, request.metric
-    search.afterwards = lambda best: after_search(
-        best, len(train), len(data.y), request.seconds, 1 if request.simple else 2
-    )
     deadline = request.began + request.seconds
     seconds = max(deadline - time.perf_counter(), MOST_AFTER_SEARCH * request.seconds)
+    few = few_rows(data, sample, request)
+    search = over(few)
+    tried = families(request.models, data.task, len(train), bool(search.texts))
     with monitor.search(search.task, seconds) as show:
-        search.run(families(request.models, data.task, len(train), bool(search.texts)), seconds, show)
+        if len(few) == len(sample):
+            search.run(tried, seconds, show)
+        else:
+            search.afterwards = lambda best: 0.0
+            search.run(tried, HALVING_SHARE * seconds, show)
+            whole = over(sample)
+            whole.run_best(search, max(deadline - time.perf_counter(), HALVING_SHARE * seconds), show)
+            if sum(r.state == "done" for r in whole.results) > 1:
+                search, few = whole, sample
     for_report = report_seconds(search.best(), len(train), request.seconds)
     left = max(deadline - time.perf_counter() - for_report, REPORT_SHARES[0] * request.seconds)
     search.leave_out_slow(len(data.y), left)
     if not request.simple:
         add_ensemble(search, len(train), len(data.y), left)
-    return search, left
+    return search, few, left
+
+
+def few_rows(data: TableProfile, sample: np.ndarray, request: Request) -> np.ndarray:
+    """The rows that all families and settings are tried on: all of the sample, or few of them if that is too much work.
+
+    Then the best settings alone are tried on the sample (successive halving, Jamieson & Talwalkar 2016, in two rounds).
+    """
+    outputs = len(data.classes) if data.task == "multiclass" and data.classes is not None else 1
+    most = int(max(HALVING_WORK * request.seconds / (len(data.columns) * outputs), FEWEST_ROWS))
+    if 2 * most > len(sample) or any(column.kind == "text" for column in data.columns):
+        return sample
+    order = np.random.default_rng(request.seed + 4).permutation(sample)
+    few = order[:most]
+    if data.classes is not None:  # ten rows of every class at least, where there are so many
+        few = np.union1d(few, np.concatenate([order[data.y[order] == c][:10] for c in np.unique(data.y[sample])]))
+    return np.sort(few)
 
 
 def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
@@ -229,7 +265,10 @@ def report_seconds(best: Trial | None, train: int, seconds: float) -> float:
 
 def after_search(best: Trial | None, train: int, rows: int, seconds: float, members: int = 1) -> float:
     """The seconds to reserve for the final fits (of models like the best so far) and for the report."""
-    fits = 0.0 if best is None else members * (best.cost(train) + best.cost(rows))
+    one = 0.0 if best is None else best.cost(train) + best.cost(rows)
+    fits = members * one
+    if members > 1:  # copies of boosted members, where they are cheap
+        fits += min(MOST_COPIES * members * one, COPIES_SHARE * seconds)
     return min(fits + report_seconds(best, train, seconds), MOST_AFTER_SEARCH * seconds)
 
 

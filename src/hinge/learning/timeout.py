@@ -6,16 +6,46 @@ import _weakrefset
 import math
 import signal
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+MOMENT = 0.05  # seconds that a step gets even if it is late
 WEAK_REFERENCES = {weakref.__file__, _weakrefset.__file__}
 
 
-class OutOfTime(Exception):
-    """Raised by :func:`limit` when its time has passed."""
+class OutOfTime(BaseException):
+    """Raised by :func:`limit` when its time has passed.
+
+    Like KeyboardInterrupt it is no Exception: it may come anywhere, and what is caught as an error of the code that it
+    interrupts would be taken for one (scikit-learn's ``available_if`` says then that a method is missing).
+    """
+
+
+class Deadline:
+    """What is left of a number of seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.perf_counter() + seconds
+
+    def left(self) -> float:
+        return max(self.end - time.perf_counter(), 0.0)
+
+    def share(self, part: float) -> float:
+        """A part of what is left, at least a moment."""
+        return max(part * self.left(), MOMENT)
+
+    @contextmanager
+    def during(self, part: float) -> Iterator[float]:
+        """A block that ends when this part of what is left has passed, with what it did until then."""
+        seconds = self.share(part)
+        try:
+            with limit(seconds):
+                yield seconds
+        except OutOfTime:
+            pass
 
 
 @contextmanager

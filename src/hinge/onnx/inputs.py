@@ -101,7 +101,10 @@ def _levels(graph: Graph, text: str, encoder: Levels, absent: Any, recode: np.nd
     code = graph.node(
         "LabelEncoder", text, domain=ML, keys_strings=keys, values_int64s=codes, default_int64=other
     )  # fmt: skip
-    if encoder.codes:  # missing values get a code rather than NaN: see MISSING
+    if (
+        encoder.codes
+    ):  # missing values get a code rather than NaN (see MISSING), except for trees that take codes as numbers
         unknown = graph.node("Equal", code, graph.constant(np.array([[-1]])))
-        return graph.node("Where", unknown, graph.constant(np.array([[float(MISSING)]])), graph.cast(code, np.float64))
+        gap_code = np.array([[float(MISSING) if recode is not None else np.nan]])
+        return graph.node("Where", unknown, graph.constant(gap_code), graph.cast(code, np.float64))
     return graph.cast(graph.node("Equal", code, graph.constant(np.arange(len(encoder.labels))[None, :])), np.float64)

@@ -26,6 +26,7 @@ SPACES = {
     "additive": "f(x) = f₀ + Σ_j g_j(x_j), each g_j a sum of small trees of one column",
     "boosting": "f(x) = f₀ + η Σ_t tree_t(x), each tree a Newton step on the loss",
     "forest": "f(x) = the mean of trees grown on resampled rows",
+    "extra": "f(x) = the mean of trees with random thresholds, grown on all rows",
     "kernel": "f(x) = Σ αᵢ k(xᵢ, x) + b, k(x, x') = e^(−γ‖x−x'‖²)",
     "network": "f(x) = W₃ relu(W₂ relu(W₁ φ(x) + b₁) + b₂) + b₃",
 }

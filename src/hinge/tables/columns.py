@@ -301,7 +301,7 @@ def _factorize(series: Any) -> tuple[Any, list[str]]:
         codes, levels = series.to_native().factorize()
         return codes, list(levels)
     levels = series.cast(nw.String).unique().drop_nulls().to_list()
-    codes = series.cast(nw.String).replace_strict(levels, range(len(levels)), return_dtype=nw.Int64)
+    codes = series.cast(nw.String).replace_strict(levels, list(range(len(levels))), return_dtype=nw.Int64)
     return codes.fill_null(-1).to_numpy(), levels
 
 
