@@ -10,11 +10,6 @@ from hinge._native import (
 from hinge.blocks.source import (
     scan as scan,
 )
-from hinge.settings import (
-    config_context as config_context,
-    get_config as get_config,
-    set_config as set_config,
-)
 from hinge.datasets import (
     load_dataset as load_dataset,
 )
@@ -446,6 +441,11 @@ from hinge.select.threshold import (
 )
 from hinge.select.tune import (
     tune as tune,
+)
+from hinge.settings import (
+    config_context as config_context,
+    get_config as get_config,
+    set_config as set_config,
 )
 from hinge.solvers.run import (
     solve as solve,
