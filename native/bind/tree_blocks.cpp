@@ -228,9 +228,7 @@ void expect_codes(const Bins& layout, const Codes& codes, std::size_t rows) {
 // Checks nodes read from a file.
 template <class Word>
 void expect_nodes(const InOut<Word>& nodes, const Nodes& route) {
-  Word most = 0;
-  for (std::size_t i = 0; i < nodes.shape(0); ++i)
-    most = std::max(most, static_cast<Word>(nodes.data()[i] & NodeWord<Word>::kNumber));
+  const Word most = last_node(nodes.data(), size_of(nodes));
   expect(route.size() > 0 && static_cast<std::int64_t>(most) < route.size() &&
              static_cast<std::int64_t>(route.size()) <= static_cast<std::int64_t>(NodeWord<Word>::kNumber) + 1,
          "the nodes of the rows do not fit the route");
@@ -288,10 +286,7 @@ void bind_nodes(nb::module_& m, nb::class_<OwnedSums>& sums) {
                  "gradients must fit the nodes");
           r.words = words.data() + t.output * rows;
         }
-        enter([&](Monitor&) {
-          follow_route(layout, codes.data(), rows, route, nodes.data());
-          t.sums.add(codes.data(), rows, r, nodes.data(), route.size());
-        });
+        enter([&](Monitor&) { t.sums.add(codes.data(), rows, r, route, nodes.data()); });
       },
       "codes"_a.noconvert(), "route"_a, "gradients"_a, "counts"_a.noconvert().none(), "nodes"_a.noconvert());
 }

@@ -67,7 +67,8 @@ void BlockGrowth::plan(std::int32_t next) {
     const std::int32_t l = route_nodes_[id].left;
     const OpenLeaf &left = route_nodes_[l].leaf, &right = route_nodes_[l + 1].leaf;
     wanted_.push_back(left.sums.total.c <= right.sums.total.c ? l : l + 1);
-    full_.push_back(builder_.searchable(left) || builder_.searchable(right));
+    const bool last = leaf_count_ + 1 >= options_.max_leaves;  // the children are not split any more
+    full_.push_back(!last && (builder_.searchable(left) || builder_.searchable(right)));
   }
 }
 

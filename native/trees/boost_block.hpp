@@ -30,6 +30,10 @@ struct NodeWord {
 template <class Word>
 void start_nodes(Word* nodes, index_t rows, index_t first, double share, std::uint64_t seed);
 
+// The largest node of some rows.
+template <class Word>
+Word last_node(const Word* nodes, index_t rows);
+
 // Moves rows to the ends of a route. codes: groups x rows x kGroup.
 template <class Word>
 void follow_route(const Bins& layout, const std::uint8_t* codes, index_t rows, const Nodes& route, Word* nodes);
@@ -40,10 +44,9 @@ class RouteSums {
   // The caller owns the layout. full: whether histograms are needed, or only sums.
   RouteSums(const Bins& layout, Rounding form, std::vector<std::int32_t> wanted, std::vector<std::uint8_t> full);
 
-  // Adds rows, which are at the ends of a route of `route_size` nodes.
+  // Moves the rows of a block to the ends of a route, and adds those of wanted nodes.
   template <class Word>
-  void add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Word* nodes,
-           std::int32_t route_size);
+  void add(const std::uint8_t* codes, index_t rows, const Rounded& gradients, const Nodes& route, Word* nodes);
 
   // Concatenated cells of the `full` nodes, and fine sums and totals of all nodes: the input of BlockGrowth.
   const std::vector<std::int64_t>& cells();
@@ -63,7 +66,7 @@ class RouteSums {
   std::vector<index_t> held_;  // rows in the narrow cells
   std::vector<Fine> fine_;
   std::vector<Cell> totals_;
-  std::vector<std::uint32_t> rows_;  // row numbers of a block, by wanted node
+  std::vector<std::uint32_t> rows_;  // row numbers of a block: within every chunk, by wanted node
 };
 
 }  // namespace hinge::trees
