@@ -52,7 +52,7 @@ def test_primal_and_dual_against_long_double(loss, rng):
     from hinge.problem.certificates.dual_points import balance
 
     u = balance(o, u)
-    assert dual_value(o, u) == pytest.approx(float(long_dual(o, u)), rel=1e-9, abs=1e-11)
+    assert dual_value(o, u, np.zeros(1)) == pytest.approx(float(long_dual(o, u)), rel=1e-9, abs=1e-11)
 
 
 @pytest.mark.mission("O8")

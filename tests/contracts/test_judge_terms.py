@@ -71,9 +71,12 @@ def test_the_conclusion_from_an_objective_and_a_bound():
         assert (wide.kind, wide.residual, wide.weight_error) == ("stationarity", 0.25, np.inf)
         assert wide.gap == 1.0 - best
     assert conclusion(1.0, 0.01).kind == "gap"
-    # A bound above the objective is rounding.
-    above = conclusion(1.0, 1.0 + 1e-15, constant=np.nan)
-    assert (above.gap, above.relative_gap, above.converged) == (0.0, 0.0, True)
+    # A bound above the objective is wrong by the difference at least.
+    above = conclusion(1.0, 1.0 + 2**-50)
+    assert (above.gap, above.dual, above.kind, above.converged) == (2**-50, 1.0 - 2**-50, "gap", True)
+    far = conclusion(1.0, 3.5)
+    assert (far.gap, far.dual, far.kind, far.residual) == (2.5, -1.5, "stationarity", 0.25)
+    assert conclusion(1.0, 1.0, constant=np.nan).relative_gap == 0.0
 
 
 def test_what_a_gap_is_relative_to():
@@ -114,7 +117,7 @@ def test_the_dual_value_of_huber_and_elastic_net(intercept, rng):
         u[u < 0] *= min(1.0, -(c * u)[u > 0].sum() / (c * u)[u < 0].sum())
     g = X.T @ (c * u)
     expected = -c @ (y * u + u**2 / 2) + c @ (u * shift) - np.sum(np.maximum(np.abs(g) - a, 0.0) ** 2) / (2 * b)
-    assert dual_points.dual_value(o, u) == pytest.approx(expected)
+    assert dual_points.dual_value(o, u, np.zeros(1)) == pytest.approx(expected)
     w, bias = rng.normal(size=D), rng.normal(size=1)
     z, found = dual_points.scores_and_bound(o, w, bias, u)
     assert z == pytest.approx(X @ w + shift + (bias[0] if intercept else 0.0))
@@ -132,9 +135,18 @@ def test_a_dual_point_is_scaled_until_the_penalty_allows_it(rng):
         u = np.clip(rng.normal(size=N), -0.8, 0.8)
         s = min(1.0, lam / np.abs(X.T @ (c * u)).max())
         expected = -c @ (s * y * u + s**2 * u**2 / 2) + s * (c @ (u * shift))
-        assert dual_points.dual_value(o, u) == pytest.approx(expected)
+        assert dual_points.dual_value(o, u, np.zeros(1)) == pytest.approx(expected)
     _, _, c, _, o = huber(rng, hg.NoPenalty(), intercept=False)
-    assert dual_points.dual_value(o, np.full(N, 0.3)) == -np.inf
+    assert dual_points.dual_value(o, np.full(N, 0.3), np.zeros(1)) == -np.inf
+
+
+def test_a_remainder_of_the_balance_counts_at_the_bias(rng):
+    """ℓ(z) ≥ uz − ℓ*(u) for all z = x'w + b: with Σ cᵢuᵢ = δ the bound is lower by −δb, whatever unit the targets have."""
+    X, y, c, shift, o = huber(rng, hg.L2(0.3), intercept=True)
+    u = np.clip(rng.normal(size=N), -0.8, 0.8)
+    g, bias = X.T @ (c * u), np.array([-7.0])
+    expected = -c @ (y * u + u**2 / 2) + c @ (u * shift) - g @ g / 0.6 - 7.0 * (c @ u)
+    assert dual_points.bound(o, u, g.copy(), bias) == pytest.approx(expected)
 
 
 def test_dual_points_that_do_not_balance_prove_nothing_with_a_bias(rng):
@@ -230,16 +242,16 @@ def test_a_dual_needs_convexity_and_conjugates_of_both_parts(flag):
 def test_dual_points_that_prove_nothing(rng, monkeypatch):
     """Outside the domain of ℓ*, or with a sum that one of several outputs does not keep: −∞, never a number."""
     X, y, c, shift, o = huber(rng, hg.L2(0.3), intercept=False)
-    assert dual_points.dual_value(o, np.where(np.arange(N) == 5, 0.9, 0.0)) == -np.inf
+    assert dual_points.dual_value(o, np.where(np.arange(N) == 5, 0.9, 0.0), np.zeros(1)) == -np.inf
     codes = np.arange(N) % 3
     classes = hg.make_objective(X, codes.astype(float), hg.Softmax(), hg.L2(0.3), sample_weight=c)
     share = c @ np.eye(3)[codes]
     even = 0.5 * (np.tile(share, (N, 1)) - np.eye(3)[codes])
     assert abs(c @ even).max() < 1e-15
-    assert np.isfinite(dual_points.dual_value(classes, even))
+    assert np.isfinite(dual_points.dual_value(classes, even, np.zeros(even.shape[1])))
     for left in (np.array([0.0, 0.01, -0.01]), np.array([0.01, -0.02, 0.01])):
         assert dual_points.balanced(classes, even + left) is None
-        assert dual_points.dual_value(classes, even + left) == -np.inf
+        assert dual_points.dual_value(classes, even + left, np.zeros(even.shape[1])) == -np.inf
     # Two outputs of which one balances: the other is repaired.
     two = hg.make_objective(X, np.column_stack([y, y]), hg.Huber(0.8), hg.L2(0.3), sample_weight=c)
     V = np.clip(rng.normal(size=(N, 2)), -0.8, 0.8)
@@ -259,8 +271,8 @@ def test_least_squares_without_a_penalty_is_certified(rng):
     A = np.column_stack([X, np.ones(N)]) * root[:, None]
     best = np.linalg.lstsq(A, y * root, rcond=None)[0]
     r = y - X @ best[:D] - best[D]
-    assert dual_points.dual_value(o, -r) == pytest.approx(0.5 * np.sum((root * r) ** 2))
-    assert dual_points.dual_value(o, -r + 1e-6 * X[:, 0]) == -np.inf
+    assert dual_points.dual_value(o, -r, np.zeros(1)) == pytest.approx(0.5 * np.sum((root * r) ** 2))
+    assert dual_points.dual_value(o, -r + 1e-6 * X[:, 0], np.zeros(1)) == -np.inf
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -416,7 +428,7 @@ def test_a_good_dual_point_is_kept(rng):
     found = hg.solve(o, tol=1e-9)
     u = found.solution.dual
     judged = hg.certificate(o, found.w, found.b, dual=u, tol=0.0)
-    assert judged.dual >= dual_points.dual_value(o, o.loss.project_dual(o.y, u))
+    assert judged.dual >= dual_points.dual_value(o, o.loss.project_dual(o.y, u), found.b)
     assert judged.relative_gap <= 1e-6
 
 
@@ -450,7 +462,7 @@ def test_weights_of_one_sign_limit_the_dual_on_one_side(rng):
         )
         s = min(1.0, lam / max(np.max(-sign * X.T @ (c * u)), 1e-300))
         expected = -c @ (s * y * u + s**2 * u**2 / 2) + s * (c @ (u * shift))
-        assert dual_points.dual_value(flipped, u) == pytest.approx(expected)
+        assert dual_points.dual_value(flipped, u, np.zeros(1)) == pytest.approx(expected)
         zero = flipped.zero()
         assert judged_sums(flipped, sums.Point(*zero, *zero))[0].dual == pytest.approx(expected)
         along = [-t * (c @ (y * u)) - t**2 * (c @ u**2) / 2 + t * (c @ (u * shift)) for t in np.linspace(0.0, s, 2001)]

@@ -98,12 +98,15 @@ def test_no_bound_exceeds_the_optimum(first):
         check(seed)
 
 
-@pytest.mark.parametrize("seed", [3117, 4471, 634, 3575])
+@pytest.mark.parametrize("seed", [3117, 4471, 634, 3575, 10003223, 10004613, 10004723])
 def test_problems_that_failed_once(seed):
     """3117: an exponential loss of scores near 1e3; the risk overflows at the extrapolated point of FISTA.
 
     4471: rows of zeros and a Tweedie loss, whose scores run away; the best bias of the moved weights overflows.
     634, 3575: a class of weight zero, whose exponential loss is 0 · ∞ at the best constant of the other.
+    10003223: weights whose objective is 1e41, where rounding lifts the bound above it.
+    10004613: rows of zeros, in which the search for separation found no direction at all.
+    10004723: targets near −497 with errors of one; dual variables that balanced to 1e-13 moved the bound by 5e-11.
     """
     warnings.simplefilter("ignore")
     check(seed)

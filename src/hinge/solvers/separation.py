@@ -266,6 +266,8 @@ class _Margins:
         plain, bent = _gram(R, c), _gram(R, c * h)
         values, vectors = scipy.linalg.eigh(plain)
         kept = values > 1e-10 * values[-1]
+        if not np.any(kept):  # all rows are zero, and no direction changes a score
+            return False
         whitened = vectors[:, kept] / np.sqrt(values[kept])
         least = scipy.linalg.eigvalsh(whitened.T @ bent @ whitened)[0]
         return bool(least <= FLAT * mean) or not np.isfinite(least)

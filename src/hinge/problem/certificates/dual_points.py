@@ -4,7 +4,8 @@ For the problem  P(w, b) = Σ cᵢ ℓ(yᵢ, zᵢ) + Ω(w)  all dual variables u
 
     D(u) = −Σ cᵢ ℓ*(yᵢ, uᵢ) + Σ cᵢ uᵢ offsetᵢ − Ω*(−X'(c∘u)),      Σ cᵢ uᵢ = 0 if there is a bias.
 
-This module makes u feasible and computes D(u).
+This module makes u feasible and computes D(u). Rounding leaves Σ cᵢ uᵢ = δ, which makes D(u) wrong by δ·b* at the best
+bias b*, however large that is. The bias b of the weights in use is near b*, so D(u) + δ·b is wrong by δ·(b* − b) only.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ def trivial_bound(objective: Objective) -> float:
     return -objective.conjugate_sum(np.zeros(shape)) - none
 
 
-def dual_value(objective: Objective, u: Array) -> float:
-    """D(u), after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
+def dual_value(objective: Objective, u: Array, b: Array) -> float:
+    """D(u) near the bias b, after scaling u until the penalty's conjugate is finite; −∞ if u cannot be made feasible.
 
     u must lie in the domain of the loss's conjugate.
     """
     feasible = balanced(objective, u)
     if feasible is None:
         return -np.inf
-    return bound(objective, feasible, objective.design.rmatmul(objective.weighted(feasible)))
+    return bound(objective, feasible, objective.design.rmatmul(objective.weighted(feasible)), b)
 
 
 def scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tuple[Array, float]:
@@ -60,11 +61,11 @@ def scores_and_bound(objective: Objective, w: Array, b: Array, u: Array) -> tupl
     if feasible is None:
         return objective.scores(w, b), -np.inf
     z, g = objective.scores_and_adjoint(w, b, feasible)
-    return z, bound(objective, feasible, g)
+    return z, bound(objective, feasible, g, b)
 
 
-def bound(objective: Objective, u: Array, g: Array) -> float:
-    """D(u) for balanced dual variables u and g = X'(c∘u)."""
+def bound(objective: Objective, u: Array, g: Array, b: Array) -> float:
+    """D(u) for dual variables u that balance up to rounding, g = X'(c∘u), and a bias b near the best one."""
     drop_rounding(objective, g, weighted_sum(objective.c, u**2))
     scale = objective.penalty.dual_scale(-g)
     if scale == 0.0:
@@ -74,6 +75,8 @@ def bound(objective: Objective, u: Array, g: Array) -> float:
     value = -objective.conjugate_sum(u)
     if objective.offset is not None:
         value += float(np.sum(objective.weighted(u) * objective.offset))
+    if objective.fit_intercept:
+        value += float(np.sum(weighted_sum(objective.c, u) * b))
     value -= objective.penalty.conjugate(-g)
     return value if np.isfinite(value) else -np.inf  # sums that overflowed give no bound
 

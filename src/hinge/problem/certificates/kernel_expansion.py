@@ -24,10 +24,10 @@ def ridge_certificate(
     used = np.broadcast_to(s > 0, c.shape)
     penalty = float(np.sum((alpha * c)[used] ** 2 / np.broadcast_to(s, c.shape)[used]))
     dual = 2.0 * float(np.sum(alpha * c * y)) - square - penalty if not np.any(c[~used]) else -np.inf
-    gap = max(primal - dual, 0.0)
+    gap = abs(primal - dual)  # a bound above the objective is wrong by the difference
     size = max(abs(primal), 1e-12 * float(np.sum(s * y**2)), np.finfo(float).tiny)
     return Certificate(
-        primal=primal, dual=dual, gap=gap, relative_gap=gap / size, residual=np.nan, kind="gap", tol=tol,
+        primal=primal, dual=min(dual, primal - gap), gap=gap, relative_gap=gap / size, residual=np.nan, kind="gap", tol=tol,
         weight_error=float(np.sqrt(gap / np.min(alpha))), **how,
     )  # fmt: skip
 

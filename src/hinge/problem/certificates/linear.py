@@ -102,17 +102,17 @@ def certificate(
     elif not offered and objective.outputs == 1 and objective.loss.smooth and provable:
         risk, z, cu, g = objective.evaluate(w, b)
         if not objective.fit_intercept or abs(cu.sum()) <= BALANCED * np.abs(cu).sum():  # the gradients are feasible
-            best = bound(objective, objective.gradient_of_scores(z), g)
+            best = bound(objective, objective.gradient_of_scores(z), g, b)
     else:
         z = objective.scores(w, b)
         risk = objective.risk_of_scores(z)
-        best = -np.inf if tried is None else dual_value(objective, tried)
+        best = -np.inf if tried is None else dual_value(objective, tried, b)
     primal = risk + objective.penalty.value(w)
     candidates = Candidates(objective, np.inf if exact else budget(fit_flops))
     if provable and not primal - best <= tol * abs(primal):
         best = max(best, trivial_bound(objective))
         for u in candidates(w, z, tried):
-            best = max(best, dual_value(objective, u))
+            best = max(best, dual_value(objective, u, b))
             if primal - best <= tol * abs(primal):
                 break
     return conclude(
@@ -133,15 +133,16 @@ def conclude(
 ) -> Certificate:
     """The certificate of an objective value and its best lower bound.
 
+    A bound above the objective is wrong by the difference at least, which is therefore taken as the gap.
     ``constant()`` is the risk of constant scores and ``residual()`` the stationarity residual, each computed only if
     needed.
     """
-    gap = max(primal - best, 0.0)
+    gap = abs(primal - best)
     relative = _relative(gap, primal, objective.loss.smooth, constant)
     kind = "gap" if np.isfinite(best) and relative < 1.0 else "stationarity"
     return Certificate(
         primal=primal,
-        dual=best,
+        dual=min(best, primal - gap),
         gap=gap,
         relative_gap=relative,
         residual=np.nan if kind == "gap" else residual(),
@@ -211,7 +212,7 @@ def path_certificates(
         primal = unit.risk_of_scores(np.ascontiguousarray(Z[:, k])) + penalty.value(W[k])
         scale = penalty.dual_scale(-G[:, k])
         dual = -unit.conjugate_sum(scale * U[:, k]) - penalty.conjugate(-scale * G[:, k])
-        gap = max(primal - dual, 0.0)
+        gap = abs(primal - dual)
         if gap <= tol * abs(primal):
             certified.append(Certificate.of_gap(primal, gap, tol=tol))
         else:
