@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _num_samples, check_array, column_or_1d, has_fit_parameter, validate_data
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d, has_fit_parameter
 
 from hinge._native import check_indices
-from hinge._validation import numeric_targets
+from hinge._validation import numeric_targets, validate_data
 from hinge.models.routing import Arguments, take_arguments
 
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from hinge._native import Design, check_indices, core
 from hinge._parameters import Constraints, Estimator, at_least, count, has, shared
-from hinge._validation import validate_data
+from hinge._validation import CONVERSIONS, refuse_equal_names, validate_data
 from hinge.models.base import ACCEPT_SPARSE, FLOATS, check_weights, contiguous, require_no_overflow
 from hinge.solvers.closed_form import Centred
 
@@ -180,7 +180,11 @@ class FeatureSearch(SelectorMixin, Estimator):
         check_indices(X)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="No features were selected")
-            return super().transform(X)
+            try:
+                return super().transform(X)
+            except CONVERSIONS as error:
+                refuse_equal_names(error)
+                raise
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Search. With weights, the learner's ``fit`` must take ``sample_weight``."""

@@ -165,7 +165,13 @@ class BayesianLogisticRegression(CallbackSupportMixin, ClassifierMixin, Estimato
         if self.fit_intercept:
             column = problem.design.rmatmul(curvature)
             H = np.block([[H, column[:, None]], [column[None, :], max(float(curvature.sum()), 1e-300)]])
-        factor = scipy.linalg.cho_factor(H, lower=True)
+        try:
+            factor = scipy.linalg.cho_factor(H, lower=True)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "X has columns of such different sizes that rounding hides the prior; scale them, with "
+                "hg.StandardScaler for example."
+            ) from error
         misfit = (
             float(weighted_sum(s, Logistic().value(objective.y, scores))) + 0.5 * float(result.w @ result.w) / variance
         )
