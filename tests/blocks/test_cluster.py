@@ -106,7 +106,7 @@ def test_a_cluster_that_loses_all_workers_is_an_error_and_no_hang(rng, monkeypat
     ):
         victim = next(iter(alone.run(os.getpid).values()))
         nanny = next(iter(one.workers.values()))
-        nanny.auto_restart = False
+        nanny.close_gracefully()  # it starts no other worker from now on
         timer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
         timer.start()
         began = time.monotonic()
