@@ -48,8 +48,8 @@ NOTHING = 1e-10
 MANY_POINTS = 1000
 # The number of points from which the size of scores is estimated.
 FEW_POINTS = 200
-# Scores in single precision are compared with double precision at so many points. Their error is taken to be at most
-# this many times the largest difference.
+# Scores in single precision are compared with double precision at so many points. Their error is estimated as this many
+# times the largest difference. The worst case is no use: 1 % of the objective at 20,000 × 50.
 CHECKED_POINTS = 64
 ERROR_MARGIN = 2.0
 
@@ -199,7 +199,7 @@ def evaluate_machine(
 
 
 def single_error(kernel: Kernel, X: Any, coefficients: Array, scores: Array) -> float:
-    """A bound on the errors of scores computed in single precision, from some points spread over all of them."""
+    """An estimate of the largest error of scores in single precision, from some points spread over all of them."""
     program, support = kernel.program(), np.flatnonzero(coefficients)
     if program is None or not len(support):
         return 0.0
