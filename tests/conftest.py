@@ -18,6 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if addresses := [item.nodeid for item in items if " at 0x" in item.nodeid]:
+        raise pytest.UsageError(f"names of tests with addresses, which differ between workers: {', '.join(addresses)}")
     if config.getoption("--only-random"):
         fixed = [item for item in items if "rng" not in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=fixed)

@@ -90,7 +90,7 @@ def assert_same_model(case, one, two, X):
 
 
 def test_every_estimator_that_takes_a_source_has_a_case():
-    tables = {"CountVectorizer", "TfidfVectorizer", "TablePrep"}  # test_texts.py, test_tables.py
+    tables = {"CountVectorizer", "TfidfVectorizer", "TablePrep"}  # test_texts.py, test_block_tables.py
     assert {type(case.model).__name__ for case in CASES} | tables == set(takers())
 
 

@@ -52,7 +52,9 @@ DEFINITIONS = [
     (K.RBF([0.5, 2.0]).within((0.1, 1.0), None), lambda x, z: np.exp(-length(x, z, [0.5, 2.0]) ** 2 / 2)),
     ((3.0 * K.RBF(0.7)).fixed(), lambda x, z: 3 * np.exp(-length(x, z, 0.7) ** 2 / 2)),
 ]  # fmt: skip
-each = pytest.mark.parametrize(("kernel", "definition"), DEFINITIONS, ids=lambda part: repr(part)[:50])
+each = pytest.mark.parametrize(
+    ("kernel", "definition"), DEFINITIONS, ids=[repr(kernel)[:50] for kernel, _ in DEFINITIONS]
+)
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ SIDES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", SIDES, ids=str)
+@pytest.mark.parametrize("changes", SIDES, ids=lambda changes: "-".join(changes))
 def test_advice_does_not_depend_on_the_unit_of_the_loss(changes):
     here = report(**{k: dict(v) if isinstance(v, dict) else v for k, v in changes.items()})
     found = [(f.code, f.severity) for f in advise(here)]
