@@ -44,7 +44,7 @@ def starts(estimator, warm_start, change=None, rounds=False):
 
 
 def test_which_fits_start_at_the_one_before():
-    """Certified optima, if asked or allowed; stochastic solvers and early stopping only if asked; boosting in rising order."""
+    """Certified optima, on request or where allowed; stochastic solvers and early stopping only on request; boosting in rising order."""
     assert starts(Counter(), "auto") == [1, 2, 3]
     assert starts(Counter(), True) == [1, 2, 3]
     assert starts(Counter(), False) == [1, 1, 1]

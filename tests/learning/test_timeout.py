@@ -66,7 +66,7 @@ def test_code_that_turns_errors_into_others_does_not_see_the_alarm():
 
 
 class Clock:
-    """A clock that only moves when it is told to."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -310,7 +310,7 @@ def test_large_means_cost_no_digits():
 
 
 def test_both_scalers_can_be_in_one_file(tmp_path, rng):
-    """hinge's and scikit-learn's classes of the same name are told apart."""
+    """hinge's and scikit-learn's classes of the same name are distinguished."""
     X = rng.normal(size=(20, 3))
     pipeline = make_pipeline(reference.StandardScaler(), hg.StandardScaler(), reference.PolynomialFeatures(),
                              hg.PolynomialFeatures(), hg.Ridge()).fit(X, X[:, 0])  # fmt: skip
