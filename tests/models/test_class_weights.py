@@ -54,3 +54,17 @@ def test_networks_and_several_labels_balance_by_weights_too(rng):
     weighted, repeated = (hg.RidgeClassifier(class_weight="balanced") for _ in range(2))
     weighted.fit(X, Y, s)
     np.testing.assert_allclose(weighted.coef_, repeated.fit(X[again], Y[again]).coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X, y: hg.LogisticRegression().fit(X, y * 0),
+        lambda X, y: hg.SVC().fit(X, y, sample_weight=np.where(y == 0, 0.0, 1.0)),
+        lambda X, y: hg.TunedThresholdClassifierCV(hg.LogisticRegression()).fit(X, y * 0),
+    ],
+)
+def test_errors_write_labels_without_their_numpy_type(call):
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 2, 0, 1, 2])
+    with pytest.raises(ValueError, match=r"class:? 0\b|class, 0\b"):
+        call(X, y)

@@ -168,7 +168,7 @@ def code_labels(estimator: Any, y: np.ndarray) -> np.ndarray:
     if len(estimator.classes_) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least two classes to learn from; y has only one class: "
-            f"{estimator.classes_[0]!r}."
+            f"{estimator.classes_.tolist()[0]!r}."
         )
     return codes
 

@@ -72,7 +72,7 @@ class ThresholdClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         check_consistent_length(y, weight)
         classes, _ = unique_codes(y if weight is None else y[np.asarray(weight) > 0])
         if len(classes) != 2:
-            number = f"{len(classes)} classes" if len(classes) > 1 else f"only one class, {classes[0]!r}"
+            number = f"{len(classes)} classes" if len(classes) > 1 else f"only one class, {classes.tolist()[0]!r}"
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}. The type of the target is "
                 f"{'multiclass' if len(classes) > 1 else 'constant'}: y has {number}."

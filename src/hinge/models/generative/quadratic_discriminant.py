@@ -98,7 +98,7 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
             values, vectors = np.linalg.eigh(S)
             flat = values <= SINGULAR * max(float(values[-1]), scale)
             if np.any(flat):
-                singular.append(self.classes_[c])
+                singular.append(self.classes_.tolist()[c])
                 values = np.where(flat, self.tol * scale, values)
             self.scalings_.append(values[::-1].copy())
             self.rotations_.append(np.ascontiguousarray(vectors[:, ::-1]))

@@ -71,7 +71,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _set_class_weights(self, y: Any, codes: NDArray[np.int64], weights: Array | None) -> None:
         """Factors of C per class; raises an error for classes without any weight."""
         if weights is not None:
-            lost = [c for k, c in enumerate(self.classes_) if not np.any(weights[codes == k] > 0)]
+            lost = [c for k, c in enumerate(self.classes_.tolist()) if not np.any(weights[codes == k] > 0)]
             if lost:
                 raise ValueError(f"sample_weight is zero for every example of class {lost[0]!r}: drop the class.")
         if self.class_weight is None:

@@ -73,7 +73,7 @@ class Forbidden:
         if len(broken):
             k = broken[0]
             raise ValueError(
-                f"y breaks the constraints: label {labels[after[k]]!r} follows {labels[before[k]]!r}. "
+                f"y breaks the constraints: label {labels.tolist()[after[k]]!r} follows {labels.tolist()[before[k]]!r}. "
                 "Correct the labels or relax the constraints."
             )
         filled = np.flatnonzero(np.diff(start))
