@@ -16,22 +16,25 @@ REMEDIES = {
 }
 
 
-# What NumPy raises for texts, for integers that are too large, and for dates beside numbers.
-CONVERSIONS = (ValueError, OverflowError, np.exceptions.DTypePromotionError)
+# What NumPy raises for texts, for integers that are too large, for dates beside numbers, and for other objects.
+CONVERSIONS = (ValueError, OverflowError, TypeError)
 
 
 @contextmanager
 def naming(argument: str, column: str = "") -> Iterator[None]:
-    """Add the argument (and column) to NumPy's errors about texts and integers that cannot become floats."""
+    """Add the argument (and column) to NumPy's errors about texts, integers and objects that cannot become floats."""
     try:
         yield
     except CONVERSIONS as error:
         mixed = isinstance(error, np.exceptions.DTypePromotionError)
-        if mixed or isinstance(error, OverflowError) or str(error).startswith("could not convert"):
+        if (
+            mixed
+            or isinstance(error, OverflowError)
+            or str(error).startswith(("could not convert", "float() argument"))
+        ):
             cause = "dates and numbers have no common type" if mixed else error
-            raise ValueError(
-                f"{argument} must hold numbers of float64: {cause}{column}. {REMEDIES[argument]}"
-            ) from error
+            kind = ValueError if mixed or not isinstance(error, TypeError) else TypeError
+            raise kind(f"{argument} must hold numbers of float64: {cause}{column}. {REMEDIES[argument]}") from error
         raise
 
 
@@ -46,6 +49,8 @@ def refuse_equal_names(error: Exception) -> None:
 
 def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
     """scikit-learn's function of the same name; with ``y_numeric``, texts are converted to numbers or rejected."""
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
     try:
         found = validation.validate_data(estimator, X, y, **options)
     except CONVERSIONS as error:
@@ -56,6 +61,14 @@ def validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validat
     if options.get("y_numeric") and (np.asarray(found[1]).dtype.kind in "US" or np.asarray(y).dtype == object):
         return found[0], numeric_targets(found[1])
     return found
+
+
+def refuse_masked(values: Any, argument: str) -> None:
+    """Raise an error for masked entries, whose numbers under the mask scikit-learn's checks would use."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        raise ValueError(
+            f"{argument} has masked entries. Pass {argument}.filled(np.nan) to treat them as missing values, or leave these rows out."
+        )
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:

@@ -109,3 +109,23 @@ def test_overflow_is_reported_in_plain_words(model, table, trouble):
             assert "overflow" in str(error) or "too large" in str(error), error  # noqa: PT017
         else:
             assert np.all(np.isfinite(found)) or isinstance(model, hg.SGDClassifier)
+
+
+@every
+def test_masked_entries_are_refused(model, table):
+    X, y = table
+    labels = y > 0 if is_classifier(model) else y
+    with pytest.raises(ValueError, match=r"X has masked entries.*X\.filled"):
+        clone(model).fit(np.ma.masked_less(X, 0), labels)
+    with pytest.raises(ValueError, match=r"y has masked entries"):
+        clone(model).fit(X, np.ma.array(labels, mask=np.arange(len(y)) < 2))
+    np.testing.assert_array_equal(scores(model, np.ma.array(X), y), scores(model, X, y))
+
+
+@pytest.mark.parametrize("model", [hg.Ridge(), hg.SVC(), hg.GaussianNB(), hg.StandardScaler()], ids=repr)
+def test_objects_that_are_no_numbers_are_refused_by_the_name_of_their_column(model):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "when": pd.date_range("2020", periods=2), "text": ["x", "y"]})
+    with pytest.raises(TypeError, match=r"X must hold numbers.*Timestamp.*column 'when'.*TablePrep"):
+        model.fit(frame, [0, 1])
+    with pytest.raises(TypeError, match=r"X must hold numbers.*dict"):
+        model.fit(np.array([[{}], [{}]], dtype=object), [0, 1])

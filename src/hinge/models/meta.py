@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d, has_fit_parameter
 
 from hinge._native import check_indices
-from hinge._validation import numeric_targets, validate_data
+from hinge._validation import numeric_targets, refuse_masked, validate_data
 from hinge.models.routing import Arguments, take_arguments
 
 
@@ -63,6 +63,7 @@ def check_passed_on(owner: Any, X: Any, y: Any, *, several: bool = False) -> tup
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None.")
     check_indices(X)
+    refuse_masked(y, "y")
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0)
     y = y if several else column_or_1d(y, warn=True)
     X, y = indexable(X, y)

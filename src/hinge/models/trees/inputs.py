@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from hinge._cached import cached_property
 from hinge._native import check_indices, core
-from hinge._validation import naming, validate_data
+from hinge._validation import naming, refuse_masked, validate_data
 from hinge.models.base import FLOATS, check_weights, contiguous
 from hinge.models.class_weights import class_factors
 from hinge.tables.frames import as_frame, chosen_columns, holds_text
@@ -201,6 +201,7 @@ def check_targets(estimator: Any, X: Any, y: Any, *, several: bool = False) -> n
     """y as a finite vector with one entry per row, or as a matrix if several targets are allowed."""
     if y is None:
         validate_data(estimator, X, y)  # raises: y is required
+    refuse_masked(y, "y")
     matrix = np.asarray(y)
     y = matrix if several and matrix.ndim == 2 and matrix.shape[1] > 1 else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
