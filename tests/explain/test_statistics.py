@@ -208,29 +208,29 @@ class TestCalibration:
         for labels, chosen, share in (([0, 1, 1, 1], None, 0.75), ([0, 1, 1, 1], 0, 0.25), (["b", "a", "a", "b"], None, 0.5),
                                       ([1, 1, 1, 1], None, 1.0), ([0, 0, 0, 0], None, 0.0), ([-1, -1, -1, -1], None, 0.0),
                                       ([0, 0, 0, 0], 0, 1.0)):  # fmt: skip
-            true, predicted = hg.calibration_curve(labels, p, pos_label=chosen, **one_bin)
+            true, predicted = hg.metrics.calibration_curve(labels, p, pos_label=chosen, **one_bin)
             assert (true[0], predicted[0]) == pytest.approx((share, p.mean()))
         P = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.5, 0.3]])
         labels = np.array(["x", "z", "y", "y"])
-        assert hg.expected_calibration_error(labels, P, n_bins=1) == pytest.approx(abs(0.75 - 0.575))
-        assert hg.expected_calibration_error(labels, P, classes=["x", "z", "y"], n_bins=1) == pytest.approx(
+        assert hg.metrics.expected_calibration_error(labels, P, n_bins=1) == pytest.approx(abs(0.75 - 0.575))
+        assert hg.metrics.expected_calibration_error(labels, P, classes=["x", "z", "y"], n_bins=1) == pytest.approx(
             0.575 - 0.25
         )
         one_hot = labels[:, None] == np.array(["x", "z", "y"])
-        assert hg.brier_score(labels, P, classes=["x", "z", "y"]) == pytest.approx(
+        assert hg.metrics.brier_score(labels, P, classes=["x", "z", "y"]) == pytest.approx(
             np.mean(np.sum((P - one_hot) ** 2, axis=1))
         )
         for wrong in (np.array([-0.1, 0.5]), np.array([0.5, 1.1]), np.array([np.nan, 0.5])):
             with pytest.raises(ValueError, match="outside"):
-                hg.brier_score([0, 1], wrong)
+                hg.metrics.brier_score([0, 1], wrong)
         for call, message in (
-            (lambda: hg.brier_score(labels, P[:, :2]), "2 columns but there are 3 classes"),
-            (lambda: hg.brier_score([0, 1, 2], p[:3]), "Only binary"),
-            (lambda: hg.calibration_curve([0, 1], p[:2], n_bins=0), "n_bins"),
-            (lambda: hg.calibration_curve([0, 1], p[:2], n_bins=1.5), "n_bins"),
-            (lambda: hg.calibration_curve([0, 1], p[:2], strategy="even"), "strategy"),
-            (lambda: hg.calibration_report([0, 1], p[:2], level=1.0), "level"),
-            (lambda: hg.calibration_report([0, 1], p[:2], level=0.0), "level"),
+            (lambda: hg.metrics.brier_score(labels, P[:, :2]), "2 columns but there are 3 classes"),
+            (lambda: hg.metrics.brier_score([0, 1, 2], p[:3]), "Only binary"),
+            (lambda: hg.metrics.calibration_curve([0, 1], p[:2], n_bins=0), "n_bins"),
+            (lambda: hg.metrics.calibration_curve([0, 1], p[:2], n_bins=1.5), "n_bins"),
+            (lambda: hg.metrics.calibration_curve([0, 1], p[:2], strategy="even"), "strategy"),
+            (lambda: hg.metrics.calibration_report([0, 1], p[:2], level=1.0), "level"),
+            (lambda: hg.metrics.calibration_report([0, 1], p[:2], level=0.0), "level"),
         ):
             with pytest.raises(ValueError, match=message):
                 call()
@@ -240,7 +240,7 @@ class TestCalibration:
         p, y = np.r_[np.full(39, 0.1), 0.95], np.r_[np.zeros(39), 1.0]
         for seed in range(9):
             drawn = np.random.default_rng(seed).integers(40, size=40)
-            low, high = hg.calibration_report(y, p, n_bins=2, n_bootstrap=1, random_state=seed).prob_true_band
+            low, high = hg.metrics.calibration_report(y, p, n_bins=2, n_bootstrap=1, random_state=seed).prob_true_band
             assert (low[0], high[0]) == (0.0, 0.0)
             assert np.isnan(low[1]) == (39 not in drawn) == np.isnan(high[1])
 

@@ -74,7 +74,7 @@ class LinearSpace:
 
     def __init__(self, X: Any, share: Array | None, classes: int) -> None:
         """``share``: cᵢ / Σ c, or None without biases."""
-        self._X, self._mean = X, None
+        self._mean = None
         self.pace = WITH_NEWTON if (classes - 1) * (X.shape[1] + 1) <= NEWTON_UNKNOWNS else BY_ASCENT
         where: tuple[Any, Any] = None, None
         if scipy.sparse.issparse(X):
@@ -83,12 +83,13 @@ class LinearSpace:
             values = np.ascontiguousarray(rows.data)
             squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         else:
-            dense = np.ascontiguousarray(X, dtype=np.float64)
-            values = dense.ravel()
-            squares = np.einsum("ij,ij->i", dense, dense)
+            rows = np.ascontiguousarray(X, dtype=np.float64)
+            values = rows.ravel()
+            squares = np.einsum("ij,ij->i", rows, rows)
+        self._X = rows  # the certificate is in double precision too, whose rounding is far below any tolerance
         self.spread = 1.0
         if share is not None:
-            self._mean = Design(X).rmatmul(share)
+            self._mean = Design(rows).rmatmul(share)
             self.spread = float(share @ squares - self._mean @ self._mean)
         self._rows = core.MulticlassRows(values, *where, *X.shape, self._mean)
 
