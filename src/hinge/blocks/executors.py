@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from hinge.blocks.kept import Kept, choose_homes, forget
 from hinge.blocks.parts import Part, Stream
 from hinge.blocks.prefetch import prefetched
 from hinge.blocks.totals import Pairwise, PartResult, PartTotal, numbered_blocks
@@ -25,17 +26,17 @@ class Serial:
 
     def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
         """The result of every part that has rows, in order."""
-        current, sums, rows, blocks = -1, Pairwise(), 0, 0
-        for number, block in prefetched(numbered_blocks(parts, work)):
+        current, read, sums, rows, blocks = -1, 0, Pairwise(), 0, 0
+        for number, to_read, block in prefetched(numbered_blocks(parts, work.reader)):
             if number != current and blocks:
-                yield PartResult(sums.result(), rows, blocks)
+                yield PartResult(sums.result(), rows, blocks, read)
                 sums, rows, blocks = Pairwise(), 0, 0
-            current = number
+            current, read = number, to_read
             sums.add(work.statistic(block, *work.parameters))
             rows, blocks = rows + block.rows, blocks + 1
             del block
         if blocks:
-            yield PartResult(sums.result(), rows, blocks)
+            yield PartResult(sums.result(), rows, blocks, read)
 
 
 class Threads:
@@ -77,6 +78,8 @@ class Cluster:
     def results(self, work: PartTotal, parts: Sequence[Part]) -> Iterator[PartResult]:
         """The result of every part, in order."""
         window = max(8, 4 * self.workers)
+        if work.reader.kept is not None:
+            choose_homes(work.reader.kept.homes, parts, self._slots())
         waiting: deque[tuple[str, Any]] = deque()
         try:
             for part in parts:
@@ -89,6 +92,11 @@ class Cluster:
             for _, future in waiting:
                 if hasattr(future, "cancel"):
                     future.cancel()
+
+    def release(self, kept: Kept) -> None:
+        """Have the workers drop the blocks of a fit; not waited for."""
+        if self.client.status == "running":
+            self.client.run(forget, kept.token, wait=False, on_error="ignore")
 
     def submit_all(self, work: PartTotal, parts: Sequence[Part]) -> list[Any]:
         """Tasks for all parts, whose results stay with the workers."""
@@ -108,10 +116,18 @@ class Cluster:
         if part.in_cluster:
             import dask
 
-            piece = part.delayed(work.roles, only_targets=work.only_targets)  # type: ignore[attr-defined]
+            piece = part.delayed(work.reader.roles, only_targets=work.reader.only_targets)  # type: ignore[attr-defined]
             task = dask.delayed(_of_piece, pure=False)(work, part.where, part.number, *piece)
             return self.client.compute(task, retries=self.retries)
-        return self.client.submit(work, part, pure=False, retries=self.retries)
+        home = None if work.reader.kept is None else work.reader.kept.homes.get(part.number)
+        place = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        return self.client.submit(work, part, pure=False, retries=self.retries, **place)
+
+    def _slots(self) -> list[str]:
+        """The address of each worker, once for each of its threads."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        most = max((worker["nthreads"] for worker in workers.values()), default=0)
+        return [address for k in range(most) for address, worker in workers.items() if worker["nthreads"] > k]
 
     def _result(self, where: str, future: Any) -> Any:
         """The result of a task; raises if it fails, or if there is no worker to compute it."""

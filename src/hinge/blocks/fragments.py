@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from hinge.blocks.block import Piece, Roles
 from hinge.blocks.parts import Part
@@ -77,9 +77,11 @@ class FilePart(Part):
     size: int  # bytes in storage, all columns
     column_bytes: dict[str, int] | None = None
 
+    worth_keeping: ClassVar[bool] = True
+
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
         columns = list(roles.columns(only_targets=only_targets))
-        self._require_unchanged()
+        self.require_unchanged()
         with naming(self.where):
             batches = self.batches(columns)
         while True:
@@ -89,7 +91,7 @@ class FilePart(Part):
                 break
             if batch.num_rows:
                 yield Piece(batch)
-        self._require_unchanged()
+        self.require_unchanged()
 
     def batches(self, columns: list[str]) -> Iterator[Any]:
         """Some columns of the rows that the filter keeps, as tables; blocks are prefetched elsewhere, so without read-ahead."""
@@ -101,7 +103,7 @@ class FilePart(Part):
         )  # fmt: skip
         return (pyarrow.Table.from_batches([batch]) for batch in batches)
 
-    def _require_unchanged(self) -> None:
+    def require_unchanged(self) -> None:
         if self.signature is not None:
             self.signature.require_unchanged()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils import get_tags
 
@@ -30,6 +30,8 @@ class MappedPart(Part):
     given: Roles
     column: str | None
 
+    worth_keeping: ClassVar[bool] = True
+
     def blocks(self, roles: Roles, block_rows: int | None, *, only_targets: bool = False) -> Iterator[Block]:
         for block in self.part.blocks(self.given, block_rows, only_targets=only_targets):
             if only_targets:
@@ -46,6 +48,9 @@ class MappedPart(Part):
         if block.frame is not None:
             return self.transformer.transform(block.frame.to_native())
         return self.plain.transform(block.X)
+
+    def require_unchanged(self) -> None:
+        self.part.require_unchanged()
 
     def stored_bytes(self, roles: Roles, *, only_targets: bool) -> int:
         return self.part.stored_bytes(self.given, only_targets=only_targets)

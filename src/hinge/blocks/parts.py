@@ -29,11 +29,15 @@ class Part:
     where: str
 
     in_cluster: ClassVar[bool] = False  # whether Dask workers store or compute it
+    worth_keeping: ClassVar[bool] = False  # whether its blocks cost more than a copy in memory
     number = 0  # among the parts of the source
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
         """The rows in pieces; with ``only_targets``, features need not be read."""
         raise NotImplementedError
+
+    def require_unchanged(self) -> None:
+        """Raise if what is read now is not what was scanned, where that can be known."""
 
     def stored_bytes(self, roles: Roles, *, only_targets: bool) -> int:
         """Bytes that one pass reads from storage; 0 if that is unknown."""

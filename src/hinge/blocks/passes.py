@@ -10,8 +10,11 @@ from typing import Any
 
 from hinge.blocks.block import Block
 from hinge.blocks.checkpoint import Checkpoint, digest
+from hinge.blocks.executors import Cluster
+from hinge.blocks.kept import SHARE, Kept
+from hinge.blocks.prefetch import prefetched
 from hinge.blocks.source import Source
-from hinge.blocks.totals import Pairwise, PartTotal, Statistic
+from hinge.blocks.totals import Pairwise, PartTotal, Statistic, numbered_blocks
 from hinge.errors import UserError
 
 
@@ -54,11 +57,25 @@ class Reading:
 
 
 class Passes:
-    """The passes of one fit over one source."""
+    """The passes of one fit over one source.
 
-    def __init__(self, source: Source, checkpoint: Checkpoint | None = None) -> None:
+    Parameters
+    ----------
+    keep : bool
+        Whether blocks of files stay in memory between the passes, as far as they fit into a quarter of the memory allowed.
+    """
+
+    def __init__(self, source: Source, checkpoint: Checkpoint | None = None, *, keep: bool = False) -> None:
         self.source, self.checkpoint = source, checkpoint
+        self.kept = Kept(source.memory_allowed // SHARE, source.memory and source.memory // SHARE) if keep else None
         self.reading = Reading()
+
+    def close(self) -> None:
+        """Drop the blocks that were kept between passes, also those of workers of a cluster."""
+        if self.kept is not None:
+            self.kept.clear()
+            if isinstance(self.source.executor, Cluster):
+                self.source.executor.release(self.kept)
 
     def total(self, statistic: Statistic, *parameters: Any, only_targets: bool = False, keep: bool = True) -> Any:
         """Σ statistic(block, \\*parameters) over all blocks; with ``only_targets`` the blocks have no features.
@@ -76,39 +93,39 @@ class Passes:
 
     def _total(self, statistic: Statistic, parameters: tuple[Any, ...], only_targets: bool) -> Any:
         source, began = self.source, time.perf_counter()
-        work = PartTotal(statistic, parameters, source.roles, source.block_rows, only_targets)
+        work = PartTotal(statistic, parameters, source.reader(only_targets=only_targets, kept=self.kept))
         sums = Pairwise()
-        rows = 0
+        rows = read = 0
         for done, result in enumerate(source.executor.results(work, source.parts), start=1):
             sums.add(result.value)
             rows += result.rows
+            read += result.bytes
             if source.progress:
                 self._show(done, rows, began)
-        self.count(rows, only_targets=only_targets)
+        self.count(rows, read, only_targets=only_targets)
         self.reading.seconds += time.perf_counter() - began
         if source.progress:
             print(file=sys.stderr)
         return sums.result()
 
-    def count(self, rows: int, *, only_targets: bool = False) -> None:
-        """Record a pass with its number of rows; raises if there were none."""
+    def count(self, rows: int, read: int, *, only_targets: bool = False) -> None:
+        """Record a pass with its number of rows and the bytes read; raises if there were no rows."""
         if rows == 0:
             raise UserError("the source has no rows (or its filter keeps none).")
-        source = self.source
         self.reading.passes += not only_targets
         self.reading.rows += rows
-        self.reading.bytes += sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
+        self.reading.bytes += read
 
     def each_block(self) -> Iterator[Block]:
         """One pass over the blocks in order, in this thread, for sequential methods."""
-        began = time.perf_counter()
-        for block in self.source.blocks():
+        source, began = self.source, time.perf_counter()
+        part = -1
+        for number, read, block in prefetched(numbered_blocks(source.parts, source.reader(kept=self.kept))):
+            self.reading.bytes += read if number != part else 0
             self.reading.rows += block.rows
+            part = number
             yield block
         self.reading.passes += 1
-        self.reading.bytes += sum(
-            part.stored_bytes(self.source.roles, only_targets=False) for part in self.source.parts
-        )
         self.reading.seconds += time.perf_counter() - began
 
     def _show(self, done: int, rows: int, began: float) -> None:

@@ -237,8 +237,8 @@ def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def _found(result: Any) -> tuple[Any, int]:
-    return (None if result.value is None else result.value.found), result.rows
+def _found(result: Any) -> tuple[Any, int, int]:
+    return (None if result.value is None else result.value.found), result.rows, result.bytes
 
 
 class Resident:
@@ -261,13 +261,13 @@ class Resident:
         self.rooms = Rooms()
         if isinstance(self.executor, Cluster):
             source = passes.source
-            work = PartTotal(make, arguments, source.roles, source.block_rows, False)
+            work = PartTotal(make, arguments, source.reader())
             self.states: list[Any] = self.executor.submit_all(work, source.parts)
             found = self.executor.gather([self.executor.then(_found, part) for part in self.states])
             sums = Pairwise()
-            for value, _ in found:
+            for value, _, _ in found:
                 sums.add(value)
-            passes.count(sum(rows for _, rows in found))
+            passes.count(sum(rows for _, rows, _ in found), sum(read for _, _, read in found))
             self.found = sums.result()
             return
         made = passes.total(make, *arguments, keep=False)

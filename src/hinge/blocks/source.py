@@ -13,6 +13,7 @@ import scipy.sparse
 from hinge.blocks.block import Block, Piece, Roles, require_columns
 from hinge.blocks.executors import Executor, as_executor
 from hinge.blocks.files import file_parts, open_files
+from hinge.blocks.kept import Kept, Reader
 from hinge.blocks.lazy import LazyFramePart, dask_arrays, dask_frame, is_dask, is_dataset, is_lazy_frame
 from hinge.blocks.mapped import mapped_parts
 from hinge.blocks.memory import default_rows, memory_bytes, total_memory
@@ -64,11 +65,12 @@ class Source:
 
     def blocks(self, *, only_targets: bool = False) -> Iterator[Block]:
         """The blocks in order; the next one is read ahead."""
-        return prefetched(
-            block
-            for part in self.parts
-            for block in part.blocks(self.roles, self.block_rows, only_targets=only_targets)
-        )
+        reader = self.reader(only_targets=only_targets)
+        return prefetched(block for part in self.parts for block in reader.blocks(part))
+
+    def reader(self, *, only_targets: bool = False, kept: Kept | None = None) -> Reader:
+        """How the parts are read in a pass."""
+        return Reader(self.roles, self.block_rows, only_targets, kept)
 
     def map(self, transformer: Any, *, column: str | None = None) -> Source:
         """The source with its features transformed block by block by a fitted transformer; targets and weights are unchanged.
@@ -146,7 +148,8 @@ def scan(
         Print the number of the pass, parts, rows and rows per second to the standard error.
     memory : int or str, optional
         What a fit may take up: bytes, or text such as "4GB"; a quarter of this machine's memory if absent. Blocks are made
-        small enough, and what trees keep of every row goes to temporary files where it does not fit.
+        small enough, a quarter of it keeps blocks between passes, and what trees keep of every row goes to temporary files
+        where it does not fit.
 
     Returns
     -------

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from hinge.blocks.block import Block, Roles, make_block
+from hinge.blocks.block import Block, make_block
+from hinge.blocks.kept import Reader
 from hinge.blocks.parts import Part
 
 Statistic = Callable[..., Any]
@@ -58,6 +59,7 @@ class PartResult(NamedTuple):
     value: Any
     rows: int
     blocks: int
+    bytes: int = 0  # read from storage
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,11 @@ class PartTotal:
 
     statistic: Statistic
     parameters: tuple[Any, ...]
-    roles: Roles
-    block_rows: int | None
-    only_targets: bool
+    reader: Reader
 
     def __call__(self, part: Part) -> PartResult:
-        return self.over(part.blocks(self.roles, self.block_rows, only_targets=self.only_targets))
+        read = self.reader.bytes_to_read(part)
+        return self.over(self.reader.blocks(part))._replace(bytes=read)
 
     def over(self, blocks: Iterable[Block]) -> PartResult:
         """The total over some blocks."""
@@ -83,12 +84,13 @@ class PartTotal:
 
     def of_piece(self, piece: Any, where: str, number: int) -> PartResult:
         """The total over a piece in memory, as a part with one block."""
-        block = make_block(piece, self.roles, where, only_targets=self.only_targets)
+        block = make_block(piece, self.reader.roles, where, only_targets=self.reader.only_targets)
         return self.over([replace(block, key=(number, 0))] if block.rows else [])
 
 
-def numbered_blocks(parts: Iterable[Part], work: PartTotal) -> Iterator[tuple[int, Block]]:
-    """All blocks of all parts, each with the number of its part."""
+def numbered_blocks(parts: Iterable[Part], reader: Reader) -> Iterator[tuple[int, int, Block]]:
+    """All blocks of all parts, each with the number of its part and the bytes read for the part."""
     for number, part in enumerate(parts):
-        for block in part.blocks(work.roles, work.block_rows, only_targets=work.only_targets):
-            yield number, block
+        read = reader.bytes_to_read(part)
+        for block in reader.blocks(part):
+            yield number, read, block

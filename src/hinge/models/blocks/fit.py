@@ -45,6 +45,11 @@ FITTERS: dict[str, tuple[str, str]] = {
     "ForestRegressor": ("forests", "fit_trees"),
 }
 
+# Those that read the features again in every step.
+SEVERAL_PASSES = frozenset(
+    {"fit_linear", "fit_support_machine", "fit_learner", "fit_huber", "fit_glm", "fit_stochastic", "fit_mixture"}
+)
+
 # Alternatives to estimators that cannot be fitted over blocks.
 INSTEAD = {
     "SVC": "LinearSVC, or LogisticRegression and Nystroem features",
@@ -110,9 +115,12 @@ def fit_source(
     if not source.labelled and _needs_target(estimator):
         raise ValueError(f"{type(estimator).__name__} needs a target: name its column in hg.scan(…, target=…).")
     kept = None if checkpoint is None else Checkpoint(checkpoint, describe(estimator, source))
-    passes = Passes(source, kept)
+    passes = Passes(source, kept, keep=found[1] in SEVERAL_PASSES)
     module = importlib.import_module(f"hinge.models.blocks.{found[0]}")
-    getattr(module, found[1])(estimator, passes)
+    try:
+        getattr(module, found[1])(estimator, passes)
+    finally:
+        passes.close()
     adopt_names(estimator, source)
     estimator.reading_ = passes.reading
     if kept is not None:

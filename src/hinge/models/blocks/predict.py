@@ -99,7 +99,7 @@ def _results(estimator: Any, method: str, source: Source, options: dict[str, Any
         for block in source.blocks():
             yield apply(block, *arguments)
         return
-    work = PartTotal(_stacked, arguments, source.roles, source.block_rows, False)
+    work = PartTotal(_stacked, arguments, source.reader())
     for result in source.executor.results(work, source.parts):
         if result.value is not None:
             yield from result.value.parts
