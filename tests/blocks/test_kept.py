@@ -14,7 +14,7 @@ from sklearn.base import clone
 import hinge as hg
 from hinge.blocks import kept as keeping
 from hinge.blocks.block import Block
-from hinge.blocks.kept import Kept, block_bytes, choose_homes
+from hinge.blocks.kept import SHARE, Kept, block_bytes, choose_homes
 from hinge.errors import UserError
 
 ROWS, COLUMNS, FILES = 4000, 5, 4
@@ -50,7 +50,7 @@ MODELS = [
 def test_files_are_read_once_and_the_bits_are_the_same(model, pattern):
     source = scan(pattern)
     once = clone(model).fit(source)
-    again = clone(model).fit(scan(pattern, memory=4 * (PART - 1)))  # no part fits into a quarter of it
+    again = clone(model).fit(scan(pattern, memory=SHARE * (PART - 1)))  # no part fits
     assert once.reading_.passes == again.reading_.passes > 1
     features = stored(source)
     assert once.reading_.bytes < 2 * features
@@ -64,7 +64,7 @@ def _numbers(model):
 
 @pytest.mark.parametrize("executor", [None, 2])
 def test_the_parts_that_fit_are_kept_and_the_others_read_again(pattern, executor):
-    source = scan(pattern, memory=4 * (2 * PART + PART // 2), executor=executor)
+    source = scan(pattern, memory=SHARE * (2 * PART + PART // 2), executor=executor)
     found = hg.SGDRegressor(max_iter=4, tol=None, random_state=0).fit(source).reading_
     features, targets = stored(source), stored(source, only_targets=True)
     assert found.passes > 4

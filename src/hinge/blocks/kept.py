@@ -17,7 +17,8 @@ from hinge.blocks.block import Block, Roles
 from hinge.blocks.memory import total_memory
 from hinge.blocks.parts import Part
 
-SHARE = 4  # a quarter of the memory of a fit, or of a worker of a cluster
+SHARE = 8  # an eighth of the memory of a fit
+WORKER_SHARE = 4  # a quarter of the limit of a worker of a cluster
 UNUSED = 600.0  # seconds after which a worker drops the blocks of a fit whose client is gone
 
 
@@ -89,7 +90,7 @@ class Kept:
     def _take(self, size: int) -> bool:
         with self._lock:
             if self.allowed is None:  # a worker of a cluster, known to this thread once it computes a task
-                share = _worker_memory() // SHARE
+                share = _worker_memory() // WORKER_SHARE
                 self.allowed = share if self.limit is None else min(share, self.limit)
             if self._bytes + size > self.allowed:
                 return False

@@ -62,7 +62,7 @@ class Passes:
     Parameters
     ----------
     keep : bool
-        Whether blocks of files stay in memory between the passes, as far as they fit into a quarter of the memory allowed.
+        Whether blocks of files stay in memory between the passes, as far as they fit into an eighth of the memory allowed.
     """
 
     def __init__(self, source: Source, checkpoint: Checkpoint | None = None, *, keep: bool = False) -> None:

@@ -148,7 +148,7 @@ def scan(
         Print the number of the pass, parts, rows and rows per second to the standard error.
     memory : int or str, optional
         What a fit may take up: bytes, or text such as "4GB"; a quarter of this machine's memory if absent. Blocks are made
-        small enough, a quarter of it keeps blocks between passes, and what trees keep of every row goes to temporary files
+        small enough, an eighth of it keeps blocks between passes, and what trees keep of every row goes to temporary files
         where it does not fit.
 
     Returns
