@@ -7,9 +7,10 @@ a child process. Columns: seconds on the clock and of the processors; passes ove
 read per second; the floor, what it takes to read the same bytes as often (passes × seconds of a pass that only reads, and the
 bytes of codes over the rate at which a file of them is read); seconds over floor; the peak of resident memory above that of
 the imports; a score on rows of its own. XGBoost reads the same file as external memory, in the same batches (pip install
-xgboost); dask-ml fits the same logistic regression on a LocalCluster of two workers, as ours does (pip install dask-ml), with the arrays read in every evaluation and with the arrays in memory; both have fitted a
-small table before, so that the workers have imported what they need. With
-flights-3m.parquet in the folder (npm pack vega-datasets, data/flights-3m.parquet) delays are fitted to distances and airports.
+xgboost); dask-ml fits the same logistic regression on a LocalCluster of two workers, as ours does (pip install dask-ml), with
+the arrays read in every evaluation and with the arrays in memory. Both have fitted a small table before, so that the workers
+have imported what they need. With flights-3m.parquet in the folder (npm pack vega-datasets, data/flights-3m.parquet) delays
+are fitted to distances and airports.
 """
 
 from __future__ import annotations

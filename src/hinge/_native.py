@@ -64,6 +64,15 @@ class CodedTable:
     def dtype(self) -> np.dtype:
         return self.numbers.dtype
 
+    def tocsr(self) -> scipy.sparse.csr_array:
+        """The table with a column of zeros and ones for every level."""
+        blocks = [scipy.sparse.csr_array(self.numbers)]
+        for codes, levels in zip(self.codes, self.levels):
+            rows = np.flatnonzero(codes >= 0)
+            entries = np.ones(len(rows), dtype=self.dtype), (rows, codes[rows])
+            blocks.append(scipy.sparse.coo_array(entries, shape=(len(codes), levels)).tocsr())
+        return scipy.sparse.hstack(blocks, format="csr")
+
 
 class Design:
     """A view of a matrix for the core: dense (rows or columns contiguous), CSR or CSC, float32 or float64, not copied.

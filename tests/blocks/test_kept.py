@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import hinge as hg
+from hinge._native import CodedTable
 from hinge.blocks import kept as keeping
 from hinge.blocks.block import Block
 from hinge.blocks.kept import SHARE, Kept, block_bytes, choose_homes
@@ -37,6 +38,23 @@ def scan(pattern, **options):
 
 def stored(source, *, only_targets=False):
     return sum(part.stored_bytes(source.roles, only_targets=only_targets) for part in source.parts)
+
+
+def test_categories_are_kept(tmp_path, rng):
+    """Blocks of numbers and codes count as the bytes of both."""
+    city = np.array(["Lima", "Oslo", "Rome"])[rng.integers(3, size=ROWS)]
+    y = rng.poisson(np.where(city == "Oslo", 3.0, 1.0))
+    for k, rows in enumerate(np.array_split(np.arange(ROWS), FILES)):
+        pq.write_table(
+            pa.table({"x": rng.normal(size=len(rows)), "city": city[rows], "y": y[rows]}),
+            tmp_path / f"part-{k}.parquet",
+        )
+    source = scan(str(tmp_path / "part-*.parquet"))
+    model = hg.PoissonRegressor(categorical_features="from_dtype").fit(source)
+    assert model.reading_.passes > 2
+    assert model.reading_.bytes < 3 * stored(source)
+    coded = Block(5, "here", matrix=CodedTable(np.zeros((5, 2)), [np.zeros(5, dtype=np.int32)], [3]), y=np.zeros(5))
+    assert block_bytes(coded) == 5 * (2 * 8 + 4 + 8)
 
 
 MODELS = [

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from hinge._native import CodedTable
 from hinge.blocks.block import Block, Roles
 from hinge.blocks.memory import total_memory
 from hinge.blocks.parts import Part
@@ -130,10 +131,15 @@ def block_bytes(block: Block) -> int:
     size = sum(array.nbytes if array.dtype != object else 64 * array.size for array in arrays)
     if block.frame is not None:
         return int(size + block.frame.estimated_size() + 8 * np.prod(block.frame.shape))
-    X = block.matrix
+    return int(size + (0 if block.matrix is None else _matrix_bytes(block.matrix)))
+
+
+def _matrix_bytes(X: Any) -> int:
+    if isinstance(X, CodedTable):
+        return _matrix_bytes(X.numbers) + sum(codes.nbytes for codes in X.codes)
     if scipy.sparse.issparse(X):
-        return int(size + X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    return int(size + (0 if X is None else np.asarray(X).nbytes))
+        return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    return np.asarray(X).nbytes
 
 
 # ------------------------------------------------------------------------------------------------------ workers of a cluster

@@ -91,6 +91,12 @@ class Centred:
         self._moments = moments or (lambda: design.moments(c, Y[:, 0]))
 
     @cached_property
+    def _matrix(self) -> Any:
+        """X; categories are columns of a sparse matrix."""
+        X = self.design.source
+        return X.tocsr() if self.design.coded else X
+
+    @cached_property
     def y_mean(self) -> Array:
         if not self.fit_intercept:
             return np.zeros(self._raw.shape[1])
@@ -164,7 +170,7 @@ class Centred:
 
     def dual_gram(self, inverse: Array) -> Array:
         """C^½ X̃ diag(inverse) X̃' C^½."""
-        X, root = self.design.source, np.sqrt(self.c)
+        X, root = self._matrix, np.sqrt(self.c)
         if scipy.sparse.issparse(X):
             left = (X * inverse).tocsr() if not hasattr(X, "multiply") else X.multiply(inverse).tocsr()
             K = np.asarray((left @ X.T.tocsr()).todense(), dtype=np.float64)
@@ -176,7 +182,7 @@ class Centred:
 
     def solve(self, l2: Array) -> Array:
         n, d = self.design.shape
-        if self.design.sparse and min(n, d) > ITERATED_FROM:
+        if scipy.sparse.issparse(self._matrix) and min(n, d) > ITERATED_FROM:
             iterated, met = self._iterate(l2)
             if met:
                 return iterated
@@ -252,10 +258,10 @@ class Centred:
         """The solution of least norm, by a singular value decomposition."""
         n, d = self.design.shape
         root = np.sqrt(self.c)
-        if self.design.sparse and n * d > DENSE_LIMIT:
+        if scipy.sparse.issparse(self._matrix) and n * d > DENSE_LIMIT:
             return self._iterate(l2)[0]
         rows = np.flatnonzero(self.c > 0)
-        A = root[rows, None] * (_dense(self.design.source)[rows] - self.x_mean)
+        A = root[rows, None] * (_dense(self._matrix)[rows] - self.x_mean)
         B = (root[:, None] * self.Y)[rows]
         cutoff = np.finfo(float).eps * max(A.shape)
         if np.all(l2 > 0):

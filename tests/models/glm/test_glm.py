@@ -653,3 +653,22 @@ def test_wald_uses_f_exactly_where_a_dispersion_was_estimated(name, rng):
         assert test.statistic == pytest.approx((sums[1] - sums[0]) / 2 / (sums[0] / 21))
         smaller = hg.GLM(name, tol=1e-12).fit(X[:, :1], y).inference_
         assert found.likelihood_ratio(smaller).p == pytest.approx(test.p)
+
+
+@pytest.mark.mission("P1")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("rows", [60, 4])
+def test_categories_whose_columns_are_dependent(rng, rows, fit_intercept):
+    """Coded tables without full rank: the predictions and the norm of least squares on the table of zeros and ones."""
+    city = pd.Categorical(rng.choice(["a", "b", "c"], size=60)[:rows], categories=["a", "b", "c"])
+    frame = pd.DataFrame({"x": rng.normal(size=rows), "city": city, "same": city})
+    y = rng.normal(size=rows)
+    model = hg.GLM("gaussian", categorical_features="from_dtype", fit_intercept=fit_intercept, inference=False)
+    model.fit(frame, y)
+    table = pd.get_dummies(frame, dtype=float).to_numpy()
+    kept = hg.LinearRegression(fit_intercept=fit_intercept).fit(table, y)
+    np.testing.assert_allclose(model.predict(frame), kept.predict(table), rtol=1e-9, atol=1e-9)
+    assert model.certificate_.gap <= 1e-12
+    penalised = model.set_params(alpha=0.5).fit(frame, y)
+    dense = hg.GLM("gaussian", alpha=0.5, fit_intercept=fit_intercept, inference=False).fit(table, y)
+    np.testing.assert_allclose(penalised.predict(frame), dense.predict(table), rtol=1e-7, atol=1e-7)
