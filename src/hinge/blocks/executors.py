@@ -85,13 +85,25 @@ class Cluster:
             for part in parts:
                 waiting.append((part.where, self._submit(work, part)))
                 if len(waiting) >= window:
-                    yield self._result(*waiting.popleft())
+                    yield from self._next_results(waiting)
             while waiting:
-                yield self._result(*waiting.popleft())
+                yield from self._next_results(waiting)
         finally:
             for _, future in waiting:
                 if hasattr(future, "cancel"):
                     future.cancel()
+
+    def _next_results(self, waiting: deque[tuple[str, Any]]) -> list[PartResult]:
+        """The result of the first task, and those of the finished tasks behind it, in one message from the cluster."""
+        tasks = [waiting.popleft()]
+        self._wait(*tasks[0])
+        while waiting and getattr(waiting[0][1], "status", "") == "finished":
+            tasks.append(waiting.popleft())
+        if len(tasks) > 1:
+            found = self.client.gather([future for _, future in tasks], errors="skip")
+            if len(found) == len(tasks):
+                return found
+        return [self._result(where, future) for where, future in tasks]
 
     def release(self, kept: Kept) -> None:
         """Have the workers drop the blocks of a fit; not waited for."""
@@ -129,12 +141,11 @@ class Cluster:
         most = max((worker["nthreads"] for worker in workers.values()), default=0)
         return [address for k in range(most) for address, worker in workers.items() if worker["nthreads"] > k]
 
-    def _result(self, where: str, future: Any) -> Any:
-        """The result of a task; raises if it fails, or if there is no worker to compute it."""
+    def _wait(self, where: str, future: Any) -> None:
+        """Wait until a task ends; raises if there is no worker to compute it."""
         if isinstance(future, PartResult):
-            return future
-        from distributed import KilledWorker, wait
-        from distributed.client import FutureCancelledError
+            return
+        from distributed import wait
 
         alone_since: float | None = None
         while future.status == "pending":
@@ -151,6 +162,15 @@ class Cluster:
                         f"The Dask cluster has had no worker for {ALONE:g} s, so {where} cannot be computed. Start "
                         "workers and fit again."
                     ) from None
+
+    def _result(self, where: str, future: Any) -> Any:
+        """The result of a task; raises if it fails, or if there is no worker to compute it."""
+        self._wait(where, future)
+        if isinstance(future, PartResult):
+            return future
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
         try:
             return future.result()
         except KilledWorker as error:
