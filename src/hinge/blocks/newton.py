@@ -35,7 +35,7 @@ MOST_WEIGHTS = 4000  # the largest number of weights whose Hessian is stored and
 DEFAULT_MAX_ITER = 100
 LENGTHS: Array = np.array([0.5**k for k in range(1, 12)])
 SUFFICIENT = 1e-4  # a step must achieve this share of the predicted decrease
-SHARE = 0.5  # the certificate is computed when the predicted decrease is below this share of the tolerance
+SHARE = 0.5  # the certificate is computed when the error expected after the step is below this share of the tolerance
 
 
 class Step(NamedTuple):
@@ -134,9 +134,13 @@ class _Run:
         return self._result(*certified, status, iterations)
 
     def _promising(self, decrease: float, value: float) -> bool:
-        """Whether the certificate is likely to meet the tolerance."""
-        convex = self.problem.loss.declared_convex and self.problem.loss.has_conjugate
-        return decrease <= (SHARE * self.tol if convex else max(1e-4 * self.tol**2, 1e-20)) * abs(value)
+        """Whether the certificate of the point after the step is likely to meet the tolerance.
+
+        Near the minimiser a step squares the relative error; where it does not, the certificate has cost a pass.
+        """
+        if self.problem.loss.declared_convex and self.problem.loss.has_conjugate:
+            return decrease <= np.sqrt(SHARE * self.tol) * abs(value)
+        return decrease <= max(1e-4 * self.tol**2, 1e-20) * abs(value)
 
     def _shorter(self, point: Point, value: float) -> tuple[Array, Array]:
         """The best of shorter steps; the point itself if none is better."""
