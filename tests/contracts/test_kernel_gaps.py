@@ -78,6 +78,22 @@ def test_no_claimed_gap_is_below_the_true_one(scale, cost, rng):
                 assert single or claimed.gap <= true + 1e-6 * size + rounding
 
 
+@pytest.mark.mission("O8")
+@pytest.mark.parametrize("seed", range(6))
+def test_no_claimed_gap_is_below_the_true_one_where_targets_are_far_from_zero(seed):
+    """The bias is large then, and multiplies what the sum of multipliers has left of rounding."""
+    rng = np.random.default_rng(seed)
+    X = inputs("plain", rng)
+    kernel = RBF(gamma="scale").resolve(X)
+    y, upper = X[:, 0] + 0.3 * rng.normal(size=N) + 1e6, 1e3 * (0.5 + rng.random(N))
+    for dual in (regression(y, 0.1, upper), nu_regression(y, 0.3, upper)):
+        found = solve_dual(kernel, X, dual, tol=1e-9, cache_bytes=1e8, polish=False)
+        point = found.alpha, found.bias, found.rho
+        true, size = exact_gap(X, kernel.rate, dual, *point)
+        claimed = evaluate_machine(kernel, X, dual, *point)
+        assert true - 1e-11 * size <= claimed.gap <= true + 1e-6 * size
+
+
 def test_an_error_of_the_scores_moves_the_objectives_apart(rng):
     """By no less than scores that are off by it, in either direction, move them."""
     X = inputs("plain", rng)

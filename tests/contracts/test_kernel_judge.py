@@ -10,12 +10,10 @@ from hinge.problem.certificates import kernel_machine
 from hinge.problem.certificates.kernel_machine import (
     Dual,
     Gap,
-    Stack,
     centred,
     classification,
     evaluate_at_scores,
     evaluate_machine,
-    evaluate_stack,
     expansion_scores,
     feasible,
     fill,
@@ -31,6 +29,7 @@ from hinge.problem.certificates.kernel_machine import (
     start_spread,
     violation,
 )
+from hinge.problem.certificates.machine_stack import Stack, evaluate_stack
 from hinge.problem.kernels import RBF, LinearKernel, Polynomial, Precomputed
 from hinge.problem.kernels.custom import Function
 

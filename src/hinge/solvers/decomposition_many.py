@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge._native import core
-from hinge.problem.certificates.kernel_machine import NOTHING, Stack, evaluate_stack
+from hinge.problem.certificates.kernel_machine import NOTHING
+from hinge.problem.certificates.machine_stack import Stack, evaluate_stack
 from hinge.solvers.decomposition import FEWEST_STEPS, ROUNDING, DualSolution
 
 Array = NDArray[np.float64]

@@ -11,12 +11,11 @@ import hinge as hg
 from hinge.models.kernel import svc_multiclass as pairs
 from hinge.problem.certificates.kernel_machine import (
     Dual,
-    Stack,
     classification,
     evaluate_machine,
-    evaluate_stack,
     nu_classification,
 )
+from hinge.problem.certificates.machine_stack import Stack, evaluate_stack
 from hinge.problem.kernels import full_gram
 from hinge.solvers.decomposition_many import solve_duals
 

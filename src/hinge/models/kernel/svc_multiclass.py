@@ -27,7 +27,8 @@ from hinge.models.kernel.expansion import (
 )
 from hinge.models.kernel.machines import Machines
 from hinge.models.kernel.svm_base import SupportVectorMachine, like, ones_or
-from hinge.problem.certificates.kernel_machine import Dual, Stack
+from hinge.problem.certificates.kernel_machine import Dual
+from hinge.problem.certificates.machine_stack import Stack
 from hinge.problem.kernels import Definiteness, definiteness, full_gram
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.decomposition import DualSolution

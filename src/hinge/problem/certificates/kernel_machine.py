@@ -21,6 +21,7 @@ gives none either, and the certificate is the residual of the optimality conditi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -220,79 +221,17 @@ def evaluate_at_scores(
     n = len(scores)
     square = float(weighted_sum(point_coefficients(dual, alpha, n), scores))
     signed, total = float(weighted_sum(dual.sign, dual.start)), float(dual.start.sum())
-    slack = np.maximum(dual.sign * (dual.target - np.tile(scores, len(alpha) // n) - bias) + rho + error, 0.0)
+    shifted = dual.target - bias  # far from zero, targets and bias have few digits in common with the scores
+    slack = np.maximum(dual.sign * (shifted - np.tile(scores, len(alpha) // n)) + rho + error, 0.0)
     used = dual.upper > 0
     rounding = 0.5 * error * float(np.sum(np.abs(point_coefficients(dual, alpha, n)))) if error > 0 else 0.0
     cost = 0.5 * square + rounding + float(weighted_sum(dual.upper[used], slack[used]))
     linear = (total * rho if dual.nu else 0.0) - signed * bias
     lower = -np.inf
     if feasible(dual, alpha):
-        lower = float(weighted_sum(dual.sign * alpha, dual.target)) - 0.5 * square - rounding
+        earned = float(weighted_sum(dual.sign * alpha, shifted)) + signed * bias
+        lower = earned - 0.5 * square - rounding - unbalanced(dual, alpha, bias, rho)
     return Evaluation(scores, cost - linear, lower, cost + max(-linear, 0.0))
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Duals of one variable per point, side by side: row p of every table is problem p.
-
-    Rows are padded to one length with variables fixed at zero.
-    """
-
-    rows: NDArray[np.int64]  # (problems, points): indices of points
-    lengths: NDArray[np.int64]
-    dual: Dual  # tables of that shape
-
-    def __getitem__(self, which: NDArray[Any]) -> Stack:
-        d = self.dual
-        dual = Dual(d.sign[which], d.target[which], d.upper[which], d.start[which], d.nu)
-        return Stack(self.rows[which], self.lengths[which], dual)
-
-    @property
-    def used(self) -> NDArray[np.bool_]:
-        """Which entries are not padding."""
-        return np.arange(self.rows.shape[1]) < self.lengths[:, None]
-
-    @property
-    def scale(self) -> Array:
-        """:attr:`Dual.scale` of every problem."""
-        target = np.where(self.used, self.dual.target, 0.0)
-        return np.maximum(self.spread(target), 1e-3 * np.max(np.abs(target), axis=1, initial=0.0))
-
-    def spread(self, values: Array) -> Array:
-        """The standard deviation of values, for every problem."""
-        mean = np.sum(values, axis=1, where=self.used) / self.lengths
-        return np.sqrt(np.sum((values - mean[:, None]) ** 2, axis=1, where=self.used) / self.lengths)
-
-    def scores(self, gram: Array, coefficients: Array) -> Array:
-        """K β of every problem."""
-        return core.scores_of_many(gram, self.rows, self.lengths, np.ascontiguousarray(coefficients))
-
-
-def evaluate_stack(
-    stack: Stack, gram: Array, alpha: Array, bias: Array, rho: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Scores, both objectives and the scale of the gap, as :func:`evaluate_machine` has them, for every problem."""
-    dual = stack.dual
-    coefficients = dual.sign * alpha
-    scores = stack.scores(gram, coefficients)
-    square = _sums(coefficients, scores)
-    signed, total = _sums(dual.sign, dual.start), np.sum(dual.start, axis=1)
-    slack = np.maximum(dual.sign * (dual.target - scores - bias[:, None]) + rho[:, None], 0.0)
-    cost = 0.5 * square + _sums(dual.upper, slack)
-    linear = (total * rho if dual.nu else 0.0) - signed * bias
-    most = BALANCE * np.maximum(alpha.sum(axis=1), np.finfo(float).tiny)
-    kept = np.all((alpha >= 0) & (alpha <= dual.upper), axis=1)
-    moved = alpha - dual.start
-    kept &= np.abs(_sums(dual.sign, moved)) <= most
-    if dual.nu:
-        kept &= np.abs(np.sum(moved, axis=1)) <= most
-    lower = np.where(kept, _sums(coefficients, dual.target) - 0.5 * square, -np.inf)
-    return scores, cost - linear, lower, cost + np.maximum(-linear, 0.0)
-
-
-def _sums(a: Array, b: Array) -> Array:
-    """Σ a b of every problem."""
-    return np.einsum("ij,ij->i", a, b)
 
 
 def violation(dual: Dual, alpha: Array, scores: Array) -> float:
@@ -341,6 +280,13 @@ def feasible(dual: Dual, alpha: Array) -> bool:
     most = BALANCE * max(float(alpha.sum()), np.finfo(float).tiny)
     balanced = abs(float(weighted_sum(dual.sign, alpha - dual.start))) <= most
     return balanced and (not dual.nu or abs(float(np.sum(alpha - dual.start))) <= most)
+
+
+def unbalanced(dual: Dual, alpha: Array, bias: float, rho: float) -> float:
+    """What the sums of multipliers miss their values by, at the bias and ρ in use; added exactly, since these may be large."""
+    both = np.concatenate([alpha, -dual.start])
+    of_rho = abs(rho * math.fsum(both)) if dual.nu else 0.0
+    return abs(bias * math.fsum(np.tile(dual.sign, 2) * both)) + of_rho
 
 
 def point_coefficients(dual: Dual, alpha: Array, n: int) -> Array:
