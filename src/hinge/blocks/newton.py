@@ -112,7 +112,7 @@ class _Run:
             if self._promising(found.decrease, value):
                 certificate = certificate_from_sums(problem, point, problem.dual_sums, tol=self.tol)
                 gap = certificate.error
-                if certified is None or certificate.primal <= certified[1].primal or certificate.converged:
+                if certified is None or _better(certificate, certified[1]):
                     certified = point, certificate
                 if certificate.converged:
                     status = Status.CONVERGED
@@ -160,6 +160,11 @@ class _Run:
             status=status.value,
         )
         return Result(Solution(*point.weights, status, iterations), certificate)
+
+
+def _better(new: Certificate, old: Certificate) -> bool:
+    """Whether a certificate is worth another step: with a lower objective, or the same one and a smaller error."""
+    return new.converged or new.primal < old.primal or (new.primal == old.primal and new.error < old.error)
 
 
 def _scale(penalty: Penalty, gradient: Array) -> float:
