@@ -49,6 +49,10 @@ class MappedPart(Part):
             return self.transformer.transform(block.frame.to_native())
         return self.plain.transform(block.X)
 
+    @property
+    def row_count(self) -> int | None:
+        return self.part.row_count
+
     def require_unchanged(self) -> None:
         self.part.require_unchanged()
 

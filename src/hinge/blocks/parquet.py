@@ -28,6 +28,11 @@ class ParquetPart(FilePart):
     """Some row groups of a Parquet file."""
 
     batch_rows: int = READ_ROWS
+    stored_rows: int = 0
+
+    @property
+    def row_count(self) -> int | None:
+        return self.stored_rows if self.filter is None else None
 
     def batches(self, columns: list[str]) -> Iterator[Any]:
         import pyarrow
@@ -95,7 +100,9 @@ def parquet_parts(fragment: Any, schema: Any, keep: Any, part_rows: int, block_r
             stored = {c: sum(sizes[g] for g in chosen) for c, sizes in columns.items()}
             part = fragment if len(chosen) == len(groups) else fragment.subset(row_group_ids=chosen)
             size = sum(stored.values())
-            parts.append(ParquetPart(name, part, schema, keep, signature, size, stored, min(block_rows, READ_ROWS)))
+            parts.append(
+                ParquetPart(name, part, schema, keep, signature, size, stored, min(block_rows, READ_ROWS), rows)
+            )
             chosen, rows = [], 0
     return parts
 

@@ -36,6 +36,11 @@ class Part:
         """The rows in pieces; with ``only_targets``, features need not be read."""
         raise NotImplementedError
 
+    @property
+    def row_count(self) -> int | None:
+        """The number of rows, if it is known without reading them."""
+        return None
+
     def require_unchanged(self) -> None:
         """Raise if what is read now is not what was scanned, where that can be known."""
 
@@ -66,6 +71,10 @@ class Rows(Part):
         rows = slice(self.start, self.stop)
         piece = Piece(*(None if part is None else take(part, rows) for part in self.piece))
         return {"where": self.where, "piece": piece, "start": 0, "stop": self.stop - self.start, "number": self.number}
+
+    @property
+    def row_count(self) -> int | None:
+        return self.stop - self.start
 
     def pieces(self, roles: Roles, *, only_targets: bool) -> Iterator[Piece]:
         rows = slice(self.start, self.stop)

@@ -59,6 +59,12 @@ class Source:
         return total_memory() // 4 if self.memory is None else self.memory
 
     @property
+    def row_count(self) -> int | None:
+        """The number of rows, if it is known without reading them."""
+        counts = [part.row_count for part in self.parts]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The names of the features; None for arrays."""
         return self.roles.features

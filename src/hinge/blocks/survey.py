@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,11 +12,14 @@ import scipy.sparse
 from hinge._native import check_indices, surely_finite
 from hinge.blocks.block import Block
 from hinge.blocks.parts import join
+from hinge.blocks.source import Source
 from hinge.errors import UserError
 from hinge.tables.frames import as_frame
 
-# A sample has at most this many rows, and this many bytes of float64 unless that would be fewer rows than columns.
-SAMPLE_ROWS, SAMPLE_BYTES = 20_000, 2 << 20
+# A sample has at most this many rows, and takes up at most this share of the memory of a fit or this many bytes of float64,
+# unless that would be fewer rows than columns. Newton's method over blocks starts from the optimum of the sample: the larger
+# the sample, the fewer passes it takes.
+SAMPLE_ROWS, SAMPLE_SHARE, LEAST_BYTES, MOST_BYTES = 40_000, 1 / 16, 2 << 20, 8 << 20
 UNORDERED = "y has labels that cannot be put in order; make them all text or all numbers."
 
 
@@ -41,6 +45,25 @@ class Sample:
             for s, count in ((self, first), (other, second))
         ]
         return Sample(_joined(*parts), first + second, population, self.most)
+
+
+class SamplePlan(NamedTuple):
+    """The rows of a sample: at most ``most``, and ``share`` of the rows of each block where the number of all rows is known."""
+
+    most: int
+    share: float = 1.0
+
+    @classmethod
+    def of(cls, source: Source) -> SamplePlan:
+        """The plan for a source."""
+        size = int(np.clip(source.memory_allowed * SAMPLE_SHARE, LEAST_BYTES, MOST_BYTES))
+        n_features, rows = source.n_features, source.row_count
+        most = int(np.clip(size // (8 * n_features), min(2 * n_features + 100, SAMPLE_ROWS), SAMPLE_ROWS))
+        return cls(most, min(1.0, most / rows) if rows else 1.0)
+
+    def of_block(self, rows: int) -> int:
+        """The number of rows to draw from a block."""
+        return min(self.most, math.ceil(self.share * rows))
 
 
 def taken(data: tuple[Any, ...], rows: Any) -> tuple[Any, ...]:
@@ -93,7 +116,9 @@ class Survey(NamedTuple):
     blocks: int
 
 
-def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_offset: bool) -> Survey:
+def survey(
+    block: Block, n_features: int, classify: bool, as_frames: bool, with_offset: bool, plan: SamplePlan
+) -> Survey:
     """The statistic of the first pass. Raises for missing values in X or y, and for a wrong number of columns.
 
     ``as_frames`` keeps tables as data frames, for models that take categories.
@@ -107,15 +132,14 @@ def survey(block: Block, n_features: int, classify: bool, as_frames: bool, with_
     if classify and y is not None:
         values, codes = np.unique(y, return_inverse=True)
         labels = Labels(values, np.bincount(codes, weight, minlength=len(values)))
-    most = int(np.clip(SAMPLE_BYTES // (8 * n_features), min(2 * n_features + 100, SAMPLE_ROWS), SAMPLE_ROWS))
     live = np.flatnonzero(weight > 0)
-    count = min(most, len(live))
+    count = plan.of_block(len(live))
     rows = np.sort(np.random.default_rng(block.rows).choice(live, count, replace=False)) if count else live
     if labels is not None and count < block.rows:  # every label of the block has a row
         rows = np.union1d(rows, np.unique(codes, return_index=True)[1])
     data = taken((X, y, weight, block.offset if with_offset else None), rows)
     small = int(getattr(X, "dtype", None) == np.float32)
-    return Survey(block.rows, float(weight.sum()), Sample(data, len(rows), block.rows, most), labels, small, 1)
+    return Survey(block.rows, float(weight.sum()), Sample(data, len(rows), block.rows, plan.most), labels, small, 1)
 
 
 def check_target(block: Block, classify: bool) -> np.ndarray:

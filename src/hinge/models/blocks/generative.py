@@ -14,7 +14,7 @@ from hinge._native import Design
 from hinge.blocks.block import Block
 from hinge.blocks.moments import equivalent_rows, grouped_moments
 from hinge.blocks.passes import Passes
-from hinge.blocks.survey import Labels, check_features, check_target, survey, taken
+from hinge.blocks.survey import Labels, SamplePlan, check_features, check_target, survey, taken
 from hinge.features.scaling import merge_moments as merge_columns
 from hinge.features.scaling import moments as column_moments
 from hinge.models.callbacks import iterations
@@ -134,7 +134,7 @@ def fit_mixture(estimator: Any, passes: Passes) -> None:
     if isinstance(estimator.n_components, str):
         raise ValueError("n_components must be a number over blocks; choose it on a sample of rows.")
     n_features, k = passes.source.n_features, int(estimator.n_components)
-    found = passes.total(survey, n_features, False, False, False)
+    found = passes.total(survey, n_features, False, False, False, SamplePlan.of(passes.source))
     if found.rows < k:
         raise ValueError(f"Expected n_samples >= n_components but got n_components = {k}, n_samples = {found.rows}.")
     spread = passes.total(grouped_moments, n_features, None)

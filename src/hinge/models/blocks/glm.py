@@ -12,7 +12,7 @@ from hinge.blocks.block import Block
 from hinge.blocks.parts import join
 from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
-from hinge.blocks.survey import Survey, survey, taken
+from hinge.blocks.survey import SamplePlan, Survey, survey, taken
 from hinge.models.blocks.linear import OverBlocks, StandIn, fit_given
 from hinge.models.glm.inference import FitRows, FitSums, best_null_bias, fit_sums, log_likelihood
 from hinge.models.glm.inputs import Coding, category_column, predict_table
@@ -50,10 +50,12 @@ def table_of(block: Block) -> Any:
     return block.X if block.frame is None else block.frame.to_native()
 
 
-def survey_levels(block: Block, n_features: int, categorical: Any, with_offset: bool) -> tuple[Survey, LevelRows]:
+def survey_levels(
+    block: Block, n_features: int, categorical: Any, with_offset: bool, plan: SamplePlan
+) -> tuple[Survey, LevelRows]:
     """The survey of a block and a row of every level in it."""
     X = table_of(block)
-    found = survey(block, n_features, False, True, with_offset)
+    found = survey(block, n_features, False, True, with_offset, plan)
     chosen = tuple(chosen_columns(X, block.frame, _positions(categorical, block)))
     assert block.y is not None
     return found, level_rows(X, np.asarray(block.y, dtype=np.float64), chosen)
@@ -170,10 +172,11 @@ def fit_glm(estimator: Any, passes: Passes) -> None:
     source, categorical = passes.source, estimator.categorical_features
     with_offset = source.roles.offset is not None or source.roles.features is None
     levels: LevelRows | None = None
+    plan = SamplePlan.of(source)
     if categorical is None:
-        found = passes.total(survey, source.n_features, False, False, with_offset)
+        found = passes.total(survey, source.n_features, False, False, with_offset, plan)
     else:
-        found, levels = passes.total(survey_levels, source.n_features, categorical, with_offset)
+        found, levels = passes.total(survey_levels, source.n_features, categorical, with_offset, plan)
     stand_in = StandIn(found)
     if levels is not None and levels.chosen:
         stand_in.add(levels.X, levels.y)

@@ -18,7 +18,7 @@ from hinge.blocks.newton import minimise_over_blocks
 from hinge.blocks.parts import join
 from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
-from hinge.blocks.survey import Survey, survey
+from hinge.blocks.survey import SamplePlan, Survey, survey
 from hinge.models.callbacks import iterations
 from hinge.models.linear.space import linear_fit
 from hinge.problem.losses import as_loss
@@ -115,7 +115,8 @@ def find_stand_in(estimator: Any, passes: Passes) -> StandIn:
     """The sample; takes a pass."""
     source = passes.source
     with_offset = source.roles.offset is not None or source.roles.features is None
-    return StandIn(passes.total(survey, source.n_features, is_classifier(estimator), False, with_offset))
+    classify = is_classifier(estimator)
+    return StandIn(passes.total(survey, source.n_features, classify, False, with_offset, SamplePlan.of(source)))
 
 
 def fit_linear(estimator: Any, passes: Passes) -> None:
@@ -153,7 +154,8 @@ def fit_learner(estimator: Any, passes: Passes) -> None:
     if not isinstance(space, Linear):
         raise TypeError(f"Over blocks a Learner takes the space hg.Linear(), not {space!r}.")
     classify = loss.target.is_classes
-    stand_in = StandIn(passes.total(survey, passes.source.n_features, classify, False, False))
+    source = passes.source
+    stand_in = StandIn(passes.total(survey, source.n_features, classify, False, False, SamplePlan.of(source)))
     targets, classes = estimator._code(loss, stand_in.y)
     objective = make_objective(
         stand_in.X, targets, as_loss(loss, targets), as_penalty(estimator.penalty), sample_weight=stand_in.weight,

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
 from hinge.blocks.problem import BlockProblem, View
-from hinge.blocks.survey import survey
+from hinge.blocks.survey import SamplePlan, survey
 from hinge.models.base import signs
 from hinge.models.blocks.linear import StandIn
 from hinge.models.linear.stochastic_base import CERTIFICATE_TOL, Stream
@@ -28,7 +28,7 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
     if estimator.early_stopping:
         raise ValueError("early_stopping=True needs all rows in memory; over blocks leave it False.")
     source, classify = passes.source, is_classifier(estimator)
-    found = passes.total(survey, source.n_features, classify, False, False)
+    found = passes.total(survey, source.n_features, classify, False, False, SamplePlan.of(source))
     stand_in = StandIn(found)
     views = _views(estimator, stand_in, classify)
     problems = [
