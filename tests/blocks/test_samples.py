@@ -34,7 +34,8 @@ def test_each_block_gives_its_share_of_the_sample():
     joined = drawn[0]
     for sample in drawn[1:]:
         joined = joined.merge(sample)
-    assert joined.rows == joined.most == 200 and joined.population == 1000
+    assert joined.rows == joined.most == 200
+    assert joined.population == 1000
     found = joined.data[0]
     assert len(np.unique(found, axis=0)) == 200  # rows of the table, each once
     assert set(map(tuple, found)) <= set(map(tuple, rows))
