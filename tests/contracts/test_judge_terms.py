@@ -804,17 +804,21 @@ def test_the_linear_model_of_the_gradients_of_classes(rng):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_stationarity_residual(intercept, rng):
-    """Distances of −g from a·∂|w| + bw and of the bias's gradient from zero, relative to those at zero weights."""
+    """Distances of −g from a·∂|w| + bw and of the bias's gradient from zero, relative to those at zero weights.
+
+    Both by the root mean square of the column.
+    """
     X, y, c, shift, o = huber(rng, hg.Elastic(0.5, 0.4), intercept=intercept)
+    sizes = np.sqrt(c @ X**2)
     w, b = np.array([0.3, 0.0, -0.2]), np.array([3.0])
     r = y - X @ w - shift - b[0] * intercept
     cu = -c * np.clip(r, -0.8, 0.8)
     g = X.T @ cu
-    left = np.where(w != 0, np.abs(g + 0.2 * np.sign(w) + 0.3 * w), np.maximum(np.abs(g) - 0.2, 0.0))
+    left = np.where(w != 0, np.abs(g + 0.2 * np.sign(w) + 0.3 * w), np.maximum(np.abs(g) - 0.2, 0.0)) / sizes
     worst = max(left.max(), abs(cu.sum())) if intercept else left.max()
     constant = o.loss.baseline(y, c) if intercept else 0.0
     cu0 = -c * np.clip(y - shift - constant, -0.8, 0.8)
-    unit = max(np.abs(X.T @ cu0).max(), abs(cu0.sum()) if intercept else 0.0)
+    unit = max(np.abs(X.T @ cu0 / sizes).max(), abs(cu0.sum()) if intercept else 0.0)
     assert stationarity.gradient_scale(o) == pytest.approx(unit)
     assert stationarity.stationarity(o, w, b) == pytest.approx(worst / unit)
     assert stationarity.constant_risk(o) == pytest.approx(c @ huber_value(y - shift))
@@ -846,7 +850,7 @@ def test_subgradients_that_are_offered_count_with_what_they_miss(rng):
         u = size * np.sign(z - y)
         wrong = c @ (np.abs(y - z) + u * y - u * z)
         g, gb = X.T @ (c * u), c @ u
-        chosen = max(np.maximum(np.abs(g) - 0.3, 0.0).max(), abs(gb)) / unit
+        chosen = max((np.maximum(np.abs(g) - 0.3, 0.0) / np.sqrt(c @ X**2)).max(), abs(gb)) / unit
         expected = min(plain, max(chosen, wrong / constant))
         seen.append(expected)
         assert stationarity.stationarity(o, w, b, u) == pytest.approx(expected)
@@ -890,28 +894,72 @@ def test_weights_of_another_problem_have_a_residual_and_no_gap(rng):
 
 
 def test_the_unit_of_the_residual(rng):
-    """Of several outputs the largest gradient; zero scores if no constant is best; √Σcx² where those have no loss."""
+    """Of several outputs the largest gradient; zero scores if no constant is best; 1 where those have no loss."""
     X, weight, _ = data(rng)
     Y, c = rng.normal(size=(N, 2)) + np.array([0.1, 3.0]), weight / weight.sum()
     two = hg.make_objective(X, Y, hg.Squared(), hg.L2(0.5), sample_weight=weight)
-    unit = max(np.abs(X.T @ (c[:, None] * Y)).max(), np.abs(c @ Y).max())
+    sizes = np.sqrt(c @ X**2)[:, None]
+    unit = max(np.abs(X.T @ (c[:, None] * Y) / sizes).max(), np.abs(c @ Y).max())
     assert stationarity.gradient_scale(two) == pytest.approx(unit)
     w, b = 0.1 * rng.normal(size=(D, 2)), np.array([5.0, 2.9])
     R = Y - X @ w - b
-    worst = max(np.abs(X.T @ (c[:, None] * R) - 0.5 * w).max(), np.abs(c @ R).max())
+    worst = max(np.abs((X.T @ (c[:, None] * R) - 0.5 * w) / sizes).max(), np.abs(c @ R).max())
     assert stationarity.stationarity(two, w, b) == pytest.approx(worst / unit)
     endless = SimpleNamespace(
         fit_intercept=True, outputs=1, zero=lambda: (np.zeros(2), np.zeros(1)), best_constant=lambda: np.inf,
-        risk_gradient=lambda w, b: (1.0, np.array([0.5, -2.0]) + b, np.zeros(1)),
+        square_sums=np.array([0.25, 4.0]), risk_gradient=lambda w, b: (1.0, np.array([0.5, -2.0]) + b, np.zeros(1)),
     )  # fmt: skip
-    assert stationarity.gradient_scale(endless) == 2.0
+    assert stationarity.gradient_scale(endless) == 1.0
+    assert stationarity.gradient_scale(endless, np.array([0.1, 4.0])) == 5.0
     zero = np.zeros(2), np.zeros(1)
-    for sums_of_squares, expected in ((np.array([4.0, 9.0]), 3.0), (np.array([0.1, 0.2]), 1.0)):
-        outside = SimpleNamespace(
-            fit_intercept=False, outputs=1, square_sums=sums_of_squares, zero=lambda: zero,
-            risk_gradient=lambda w, b: (np.inf, np.array([np.inf, 1.0]), np.zeros(1)),
-        )  # fmt: skip
-        assert stationarity.gradient_scale(outside) == expected
+    outside = SimpleNamespace(
+        fit_intercept=False, outputs=1, square_sums=np.array([4.0, 9.0]), zero=lambda: zero,
+        risk_gradient=lambda w, b: (np.inf, np.array([np.inf, 1.0]), np.zeros(1)),
+    )  # fmt: skip
+    assert stationarity.gradient_scale(outside) == 1.0
+
+
+def test_columns_of_zeros_have_the_size_one(rng):
+    X = np.column_stack([rng.normal(size=N), np.zeros(N)])
+    o = hg.make_objective(X, rng.normal(size=N), hg.Squared(), hg.L1(0.3))
+    assert stationarity.column_sizes(o) == pytest.approx([np.sqrt(np.mean(X[:, 0] ** 2)), 1.0])
+
+
+@pytest.mark.mission("O8")
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("penalty", [hg.L1Ball, hg.L2Ball, hg.Lq], ids=lambda penalty: penalty.__name__)
+def test_the_residual_does_not_depend_on_the_unit_of_a_column(scale, penalty, rng):
+    """A wrong bias or a wrong weight of one column is as far from stationary, whatever the size of the others.
+
+    With X of 1e6 the gradient of the bias was divided by that of the weights, and weights whose objective was 4 % above the
+    optimum passed for converged.
+    """
+    X, y = rng.normal(size=(N, D)), rng.normal(size=N) + 2.0
+    found = []
+    for size in (1.0, scale):
+        units = np.array([size, size, 1.0])
+        # No penalty acts: the radius is large, or λ is zero.
+        o = hg.make_objective(
+            X * units, y, hg.Huber(1.0), penalty(1e9 / scale) if penalty is not hg.Lq else hg.Lq(1e-300)
+        )
+        w, b = np.array([0.1, -0.2, 0.3]) / units, np.array([0.5])
+        found.append(stationarity.stationarity(o, w, b))
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+    assert found[0] > 0.1
+
+
+@pytest.mark.parametrize("groups", [[0, 0, 1], [7, 7, 5], [2, 0, 1]])
+def test_groups_are_measured_by_their_largest_column(groups, rng):
+    X, y = rng.normal(size=(N, D)) * np.array([1.0, 5.0, 0.2]), rng.normal(size=N)
+    o = hg.make_objective(X, y, hg.Squared(), hg.GroupNorm(0.01, groups=groups), fit_intercept=False)
+    w, sizes = np.array([0.3, -0.1, 0.2]), np.sqrt(np.mean(X**2, axis=0))
+    g = X.T @ (X @ w - y) / N
+    left = []
+    for label in set(groups):
+        p = [j for j in range(D) if groups[j] == label]
+        left.append(np.linalg.norm(g[p] + 0.01 * np.sqrt(len(p)) * w[p] / np.linalg.norm(w[p])) / sizes[p].max())
+    unit = np.abs(X.T @ y / N / sizes).max()
+    assert stationarity.stationarity(o, w, np.zeros(1)) == pytest.approx(max(left) / unit)
 
 
 # --- Kernels and several classes ------------------------------------------------------------------------------------

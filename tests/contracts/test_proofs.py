@@ -15,7 +15,7 @@ import pytest
 import hinge as hg
 import zoo
 from hinge.problem.certificates.fast import quick_certificate
-from hinge.problem.certificates.stationarity import constant_risk, gradient_scale, stationarity
+from hinge.problem.certificates.stationarity import column_sizes, constant_risk, gradient_scale, stationarity
 from hinge.problem.penalties.norms import LARGEST, project_l1_ball, project_simplex_sum
 from hinge.solvers.run import SOLVERS, admissible, choose, solve
 from kit.optimum import Problem, optimum
@@ -72,8 +72,13 @@ def check(seed: int) -> None:
             assert claimed.gap >= primal - best.value - rounding, f"gap below the true one; {about}"
         if claimed.kind == "stationarity" and claimed.converged:
             # For subgradients u of the losses and v of the penalty, J(x) − J(x*) ≤ ⟨X'(c∘u) + v, x − x*⟩, at most the
-            # residual times its unit times Σ|x − x*| (and the radius of a ball, whose slack counts in the residual).
-            reach = float(np.sum(np.abs(w - w_best)) + np.sum(np.abs(b - b_best))) + getattr(o.penalty, "radius", 0.0)
+            # residual times its unit times Σ sⱼ|xⱼ − xⱼ*|, where sⱼ is the size of a column, the largest for groups (and the
+            # radius of a ball, whose slack counts in the residual of every column).
+            sizes = column_sizes(o) if w.ndim == 1 else column_sizes(o)[:, None]
+            if isinstance(o.penalty, hg.GroupNorm):
+                sizes = sizes.max()
+            reach = float(np.sum(sizes * np.abs(w - w_best)) + np.sum(np.abs(b - b_best)))
+            reach += getattr(o.penalty, "radius", 0.0) * float(np.min(sizes, initial=np.inf))
             allowed = claimed.residual * gradient_scale(o) * reach
             if stationarity(o, w, b) > claimed.residual * (1 + 1e-9):
                 # The residual is the smaller of two: that of the gradients ℓ'(zᵢ), for which the bound above holds as it

@@ -347,6 +347,23 @@ def test_proximal_gradient(accelerated, rng):
         assert restarts == 0
 
 
+@pytest.mark.parametrize("loss", [hg.Squared(), hg.Logistic()], ids=lambda loss: type(loss).__name__)
+def test_proximal_gradient_takes_as_many_steps_in_any_unit(loss, rng):
+    """The bias is measured in units of the largest column, so that x ↦ 1000 x changes no iterate but by that factor."""
+    X = rng.normal(size=(100, 3)) + 1.0
+    y = X @ [1.0, -1.0, 0.5] + rng.normal(size=100) + 2.0
+    y = np.sign(y) if isinstance(loss, hg.Logistic) else y
+    runs = []
+    for scale in (1.0, 1e-4, 1e4):
+        o = hg.make_objective(scale * X, y, loss, hg.L1Ball(0.5 / scale))
+        runs.append(hg.solve(o, solver=hg.solvers.ProximalGradient(), tol=1e-9))
+        assert runs[-1].certificate.converged
+        assert scale * runs[-1].w == pytest.approx(runs[0].w, rel=1e-4, abs=1e-6)
+        assert runs[-1].b == pytest.approx(runs[0].b, rel=1e-4)
+    counts = [run.certificate.iterations for run in runs]
+    assert max(counts) <= 1.2 * min(counts) + 5
+
+
 @pytest.mark.mission("O5")
 @pytest.mark.parametrize("order", ["cyclic", "stochastic"])
 def test_coordinate_descent(order, rng):

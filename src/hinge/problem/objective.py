@@ -173,8 +173,8 @@ class Objective:
         """cᵢ uᵢ, for one or several outputs."""
         return self.c * u if u.ndim == 1 else self.c[:, None] * u
 
-    def curvature_bound(self) -> float:
-        """An upper bound L of the second derivative of the risk, (sup ℓ'')·λ_max([X 1]' C [X 1]).
+    def curvature_bound(self, bias_unit: float = 1.0) -> float:
+        """An upper bound L of the second derivative of the risk in (w, b/κ), (sup ℓ'')·λ_max([X κ]' C [X κ]), κ = ``bias_unit``.
 
         Computed by Lanczos as an upper bound within 0.1 %; infinity if ℓ'' is unbounded.
         """
@@ -182,9 +182,13 @@ class Objective:
             return np.inf
 
         def apply(v: Array) -> Array:
-            z = self.design.matmul(v[: self.d]) + (v[self.d] if self.fit_intercept else 0.0)
+            z = self.design.matmul(v[: self.d]) + (bias_unit * v[self.d] if self.fit_intercept else 0.0)
             cz = self.c * z
-            return np.append(self.design.rmatmul(cz), cz.sum()) if self.fit_intercept else self.design.rmatmul(cz)
+            return (
+                np.append(self.design.rmatmul(cz), bias_unit * cz.sum())
+                if self.fit_intercept
+                else self.design.rmatmul(cz)
+            )
 
         return self.loss.curvature * largest_eigenvalue(apply, self.d + int(self.fit_intercept))
 

@@ -18,9 +18,15 @@ class Run:
     """
 
     def __init__(
-        self, objective: Objective, stop: Stop, rules: tuple[Rule, ...] | Rule = (), first: int = 0, every: int = 5
+        self,
+        objective: Objective,
+        stop: Stop,
+        rules: tuple[Rule, ...] | Rule = (),
+        first: int = 0,
+        every: int = 5,
+        bias_unit: float = 1.0,
     ) -> None:
-        self.flat = Flat(objective)
+        self.flat = Flat(objective, bias_unit)
         self._objective, self._stop = objective, stop
         self._watches = Watches(rules, objective)
         self._next, self._every = first, every

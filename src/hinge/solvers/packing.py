@@ -11,24 +11,25 @@ from hinge.problem.objective import Array, Objective
 
 @dataclass(frozen=True)
 class Flat:
-    """x = (w, b) of an objective as one long vector; without a bias x = w."""
+    """x = (w, b/κ) of an objective as one long vector, where κ is the unit of the bias; without a bias x = w."""
 
     objective: Objective
+    bias_unit: float = 1.0
 
     def pack(self, w: Array, b: Array) -> Array:
-        return np.concatenate([w.ravel(), b]) if self.objective.fit_intercept else w.ravel().copy()
+        return np.concatenate([w.ravel(), b / self.bias_unit]) if self.objective.fit_intercept else w.ravel().copy()
 
     def unpack(self, x: Array) -> tuple[Array, Array]:
         o = self.objective
         w = x[: o.d * o.outputs]
         w = w if o.outputs == 1 else w.reshape(o.d, o.outputs)
-        return w, x[o.d * o.outputs :] if o.fit_intercept else np.zeros(o.outputs)
+        return w, x[o.d * o.outputs :] * self.bias_unit if o.fit_intercept else np.zeros(o.outputs)
 
     def risk_gradient(self, x: Array) -> tuple[float, Array]:
         """The empirical risk and its gradient; infinite where the loss overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             value, gw, gb = self.objective.risk_gradient(*self.unpack(x))
-        return (value if np.isfinite(value) else np.inf), self.pack(gw, gb)
+        return (value if np.isfinite(value) else np.inf), self.pack(gw, gb * self.bias_unit**2)
 
     def value_gradient(self, x: Array) -> tuple[float, Array]:
         """The objective and its gradient, for differentiable penalties."""
@@ -52,4 +53,4 @@ class Flat:
         """A Lipschitz constant of the gradient of the objective, for differentiable penalties."""
         coordinates = self.objective.penalty.coordinates(self.objective.d)
         ridge = 0.0 if coordinates is None else float(np.max(coordinates.l2, initial=0.0))
-        return self.objective.curvature_bound() + ridge
+        return self.objective.curvature_bound(self.bias_unit) + ridge

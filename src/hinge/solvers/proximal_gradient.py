@@ -3,6 +3,7 @@
 Problem     min_{w,b} R(w, b) + Ω(w), R differentiable, Ω with a proximal operator (bias unpenalised)
 Step        x₊ = prox_{Ω/L}(v − ∇R(v)/L), where L is enlarged until R(x₊) ≤ R(v) + ∇R(v)'(x₊−v) + (L/2)‖x₊−v‖²
             v = x for ISTA; v = x + (t₋ − 1)/t · (x − x₋) for FISTA, with t restarted when momentum points uphill
+Bias        measured in units of the largest column, so that one L suits columns of any size; in its own with a fixed step
 Dual        u = ℓ'(z): the certificate makes a dual point of it
 Optimality  x = prox_{Ω/L}(x − ∇R(x)/L), equivalently −∇R(x) ∈ ∂Ω(x)
 Returns     the last iterate; for non-convex penalties a stationary point below the start
@@ -53,7 +54,8 @@ class ProximalGradient(Solver):
     def run(self, objective: Objective, w: Array, b: Array, stop: Stop) -> Solution:
         convex = objective.loss.convex and objective.penalty.convex
         # A stationary point such as w = 0 under L0 may be a poor one: take steps before computing a certificate.
-        run = Run(objective, stop, self.rules, first=0 if convex else 1)
+        unit = 1.0 if self.step or not objective.fit_intercept else _largest_column(objective)
+        run = Run(objective, stop, self.rules, first=0 if convex else 1, bias_unit=unit)
         flat = run.flat
         x = flat.pack(w, b)
         if not np.isfinite(objective.penalty.value(w)):  # the start violates a constraint
@@ -77,6 +79,13 @@ class ProximalGradient(Solver):
         return run.solution(x, status, k)
 
 
+def _largest_column(objective: Objective) -> float:
+    """The root of the largest mean square of a column; 1 if that is zero or overflows."""
+    with np.errstate(over="ignore"):
+        size = float(np.sqrt(np.max(objective.design.square_sums(objective.c), initial=0.0)))
+    return size if 0.0 < size < 1e150 else 1.0
+
+
 class _Model:
     """The quadratic upper model of the risk around v, and its step length 1/L."""
 
@@ -84,7 +93,7 @@ class _Model:
         self._flat, self._fixed = flat, step is not None
         # The largest gradient and risk so far: rounding errors are relative to them, also where sums cancel.
         self._slope = self._value = 0.0
-        bound = flat.objective.curvature_bound()
+        bound = flat.objective.curvature_bound(flat.bias_unit)
         self.L = 1.0 / step if step else (bound if np.isfinite(bound) and bound > 0 else 1.0)
 
     def advance(self, v: Array, x: Array) -> tuple[Array, Array, float]:

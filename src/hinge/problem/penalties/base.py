@@ -89,6 +89,10 @@ class Penalty(Parametrised):
         step = (SHORT_STEP * size if size > 0 else SHORT_STEP**2) / gradient
         return np.abs(w - self.prox(w - step * g, step)) / step
 
+    def sizes_of_distances(self, sizes: Array) -> Array:
+        """The size of the column that each entry of ``subdifferential_distance`` belongs to, from those of all columns."""
+        return sizes
+
     def lambda_max(self, g: Array) -> float:
         """The smallest strength at which w = 0 is optimal, where g is the gradient of the risk at w = 0."""
         return np.inf if np.any(g != 0) else 0.0

@@ -240,6 +240,13 @@ class GroupNorm(Penalty):
         active = self._norms(g + self.lam * self._spread(factor, codes, w) * direction, codes)
         return np.where(norms > 0, active, inside)
 
+    def sizes_of_distances(self, sizes: Array) -> Array:
+        """Those of the largest column of each group."""
+        codes, factor = self._layout(sizes)
+        largest = np.zeros(len(factor))
+        np.maximum.at(largest, codes, sizes)
+        return largest
+
     def lambda_max(self, g: Array) -> float:
         codes, factor = self._layout(g)
         with np.errstate(divide="ignore", invalid="ignore"):
