@@ -8,7 +8,7 @@ from typing import Any
 from hinge.learning.fits import inner
 from hinge.learning.leaderboard import bytes_text
 from hinge.learning.model_inputs import load_any
-from hinge.tables.number_formats import format_number
+from hinge.tables.number_formats import format_number, format_range
 
 
 def core_of(model: Any) -> Any:
@@ -50,11 +50,7 @@ def run(path: Path) -> tuple[dict[str, Any], list[str]]:
             "inputs",
         ]
         for c in card["columns"]:
-            values = (
-                f"{format_number(c['low'])} … {format_number(c['high'])}"
-                if c["low"] is not None
-                else ", ".join(c["examples"])
-            )
+            values = ", ".join(c["examples"]) if c["low"] is None else format_range(c["low"], c["high"])
             lines.append(f"  {c['name']:<24} {c['kind']:<9} {values[:60]}")
     elif hasattr(model, "feature_names_in_"):
         lines.append(f"inputs       {', '.join(map(str, model.feature_names_in_))}")

@@ -87,12 +87,8 @@ def calibration_curve(
         What was predicted, between 0 and 1.
     pos_label : label, optional
         The positive class; the larger one by default.
-    n_bins : int
-        How many bins [0, 1] is cut into.
-    strategy : {"uniform", "quantile"}
-        Bins of equal width, or of equally many examples.
-    sample_weight : array of n weights, optional
-        How much each example counts; all the same by default.
+    n_bins, strategy, sample_weight
+        As for :func:`hinge.metrics.expected_calibration_error`.
 
     Returns
     -------
@@ -166,16 +162,8 @@ def brier_score(
 
     Parameters
     ----------
-    y_true : array of n labels
-        What was observed.
-    y_prob : array of n probabilities, or n × k
-        Predicted probabilities of the positive class, or of each of k classes.
-    pos_label : label, optional
-        The positive class of two; the larger one by default.
-    classes : sequence of k labels, optional
-        What the columns of a matrix of probabilities belong to; the sorted labels of ``y_true`` by default.
-    sample_weight : array of n weights, optional
-        How much each example counts; all the same by default.
+    y_true, y_prob, pos_label, classes, sample_weight
+        As for :func:`hinge.metrics.expected_calibration_error`.
 
     Examples
     --------
@@ -245,18 +233,8 @@ def calibration_report(
 
     Parameters
     ----------
-    y_true : array of n labels
-        What was observed.
-    y_prob : array of n probabilities, or n × k
-        Predicted probabilities of the positive class, or of each of k classes.
-    pos_label : label, optional
-        The positive class of two; the larger one by default.
-    classes : sequence of k labels, optional
-        What the columns of a matrix of probabilities belong to; the sorted labels of ``y_true`` by default.
-    n_bins : int
-        How many bins [0, 1] is cut into.
-    strategy : {"uniform", "quantile"}
-        Bins of equal width, or of equally many examples.
+    y_true, y_prob, pos_label, classes, n_bins, strategy
+        As for :func:`hinge.metrics.expected_calibration_error`.
     n_bootstrap : int
         How many times the examples are drawn anew, with replacement.
     level : float

@@ -127,8 +127,20 @@ class _OnALine(_Noisy):
         return (-1.0 + (2.0 * np.arange(points) + 1.0) / points)[:, None]
 
 
+class _GaussianInputs(Generator):
+    """x ~ N(0, I), with a column for each of the weights θ."""
+
+    coef: Sequence[float]
+
+    def inputs(self, n: int, rng: np.random.Generator) -> Array:
+        return rng.normal(size=(n, len(self.coef)))
+
+    def quadrature(self, points: int) -> Array:
+        return gaussian_quadrature(points, len(self.coef))
+
+
 @dataclass(frozen=True)
-class LinearGaussian(_Noisy):
+class LinearGaussian(_GaussianInputs, _Noisy):
     """y = ⟨θ, x⟩ + b + ε with x ~ N(0, I) and ε ~ N(0, noise²).
 
     Parameters
@@ -151,12 +163,6 @@ class LinearGaussian(_Noisy):
     coef: Sequence[float]
     intercept: float = 0.0
     noise: float = 1.0
-
-    def inputs(self, n: int, rng: np.random.Generator) -> Array:
-        return rng.normal(size=(n, len(self.coef)))
-
-    def quadrature(self, points: int) -> Array:
-        return gaussian_quadrature(points, len(self.coef))
 
     def mean(self, X: Array) -> Array:
         return X @ np.asarray(self.coef, dtype=np.float64) + self.intercept
@@ -223,7 +229,7 @@ class SineCurve(_OnALine):
 
 
 @dataclass(frozen=True)
-class LogisticLabels(Generator):
+class LogisticLabels(_GaussianInputs):
     """y ∈ {0, 1} with P(y = 1 | x) = 1/(1 + exp(−⟨θ, x⟩ − b − q‖x‖²)), x ~ N(0, I).
 
     Parameters
@@ -240,12 +246,6 @@ class LogisticLabels(Generator):
     intercept: float = 0.0
     curvature: float = 0.0
     labels = True
-
-    def inputs(self, n: int, rng: np.random.Generator) -> Array:
-        return rng.normal(size=(n, len(self.coef)))
-
-    def quadrature(self, points: int) -> Array:
-        return gaussian_quadrature(points, len(self.coef))
 
     def mean(self, X: Array) -> Array:
         score = X @ np.asarray(self.coef, dtype=np.float64) + self.intercept + self.curvature * np.sum(X**2, axis=1)

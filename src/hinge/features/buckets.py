@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hinge._parameters import Constraints, Estimator, count, one_of
 from hinge._validation import validate_data
 from hinge.features.encoders import one_hot
+from hinge.features.precision import KeepsPrecision
 
 STRATEGIES = ("uniform", "quantile", "tree", "given")
 ENCODINGS = ("onehot", "onehot-dense", "ordinal", "thermometer")
 
 
-class Buckets(TransformerMixin, Estimator):
+class Buckets(KeepsPrecision, Estimator):
     """Cuts every feature at edges e₁ < … < e_{k−1}; bucket i is [eᵢ, eᵢ₊₁), the outer ones reach to infinity.
 
     A linear function of the one-hot outputs is any step function of the feature: non-monotone effects become linear.
@@ -73,7 +73,6 @@ class Buckets(TransformerMixin, Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.strategy == "tree"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Buckets:

@@ -39,8 +39,21 @@ class Dropped:
         return self.reason
 
 
+class Marked:
+    """An encoder of one output, and of a second one that marks gaps if training had any."""
+
+    marked: bool
+
+    @property
+    def labels(self) -> list[str]:
+        return ["", "=missing"] if self.marked else [""]
+
+    def _outputs(self, values: np.ndarray, missing: np.ndarray) -> Block:
+        return np.column_stack([values, missing]) if self.marked else values[:, None]
+
+
 @dataclass(frozen=True, eq=False)
-class Number:
+class Number(Marked):
     """(x − centre) / scale, with gaps filled, and a second output that marks gaps if training had any."""
 
     centre: float
@@ -50,15 +63,11 @@ class Number:
     junk: int = 0
     notation: Notation | None = None
 
-    @property
-    def labels(self) -> list[str]:
-        return ["", "=missing"] if self.marked else [""]
-
     def encode(self, column: Column) -> Block:
         values = read_numbers(column, self.notation)
         missing = np.isnan(values)
         scaled = (np.where(missing, self.fill, values) - self.centre) / self.scale
-        return np.column_stack([scaled, missing]) if self.marked else scaled[:, None]
+        return self._outputs(scaled, missing)
 
     def describe(self, gaps: int) -> str:
         parts = []
@@ -122,16 +131,12 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class Truth(Marked):
     """0 or 1; gaps take the more frequent value and are marked if training had any."""
 
     true: str
     fill: float
     marked: bool
-
-    @property
-    def labels(self) -> list[str]:
-        return ["", "=missing"] if self.marked else [""]
 
     def encode(self, column: Column) -> Block:
         if column.truth:
@@ -140,8 +145,7 @@ class Truth:
             codes, texts = column.as_levels()
             values = np.array([*map(self.value, texts), np.nan])[codes]
         missing = np.isnan(values)
-        filled = np.where(missing, self.fill, values)
-        return np.column_stack([filled, missing]) if self.marked else filled[:, None]
+        return self._outputs(np.where(missing, self.fill, values), missing)
 
     def value(self, text: str) -> float:
         """0 or 1 for a text; NaN for a text that is neither, unless any other text than ``true`` counts as 0."""

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator, at_least, count, numbers, one_of
 from hinge._validation import validate_data
+from hinge.features.precision import KeepsPrecision
 
 ROWS = 512  # a block of rows whose products stay in the cache
 MOST_OUTPUTS = 2**31 - 1
@@ -28,7 +28,7 @@ MOST_NAMES = 10_000_000
 MOST_DEGREE = 10_000
 
 
-class PolynomialFeatures(TransformerMixin, Estimator):
+class PolynomialFeatures(KeepsPrecision, Estimator):
     """Products of features: φ(x) = (x^a) for all exponents a with min ≤ |a| ≤ M, with optional weights.
 
     Parameters
@@ -75,6 +75,8 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         "coef0": [at_least(0)],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     def __init__(
         self,
         degree: Any = 2,
@@ -91,12 +93,6 @@ class PolynomialFeatures(TransformerMixin, Estimator):
         self.order = order
         self.kernel_weights = kernel_weights
         self.coef0 = coef0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
         """Count the outputs; only the number of features matters."""

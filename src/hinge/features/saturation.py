@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator, at_least, one_of
 from hinge._validation import validate_data
+from hinge.features.precision import KeepsPrecision
 
 SHAPES: dict[str, tuple[Any, Any]] = {
     "log1p": (np.log1p, np.expm1),
@@ -21,7 +22,7 @@ SHAPES: dict[str, tuple[Any, Any]] = {
 }
 
 
-class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
+class Saturate(OneToOneFeatureMixin, KeepsPrecision, Estimator):
     """z = sign(x) · g(|x| / s), feature by feature, with a concave g, g(0) = 0.
 
     log1p: log(1 + u);  sqrt: √u;  ratio: u/(1 + u), half way at u = 1;  tanh: tanh u. Zeros stay zeros, so sparse
@@ -52,15 +53,11 @@ class Saturate(OneToOneFeatureMixin, TransformerMixin, Estimator):
         "scale": [one_of("median"), at_least(1e-290)],  # dividing by less overflows
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     def __init__(self, shape: str = "log1p", *, scale: Any = 1.0) -> None:
         self.shape = shape
         self.scale = scale
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Saturate:
         """Learn the scales that are not given."""

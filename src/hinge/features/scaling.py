@@ -6,17 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import check_indices
 from hinge._parameters import Constraints, Estimator
 from hinge._validation import check_sample_weight, validate_data
+from hinge.features.precision import KeepsPrecision
 
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
+class StandardScaler(OneToOneFeatureMixin, KeepsPrecision, Estimator):
     """z = (x − mean) / deviation, feature by feature; mean and deviation are those of the training rows.
 
     Missing values (NaN) are left out of both and stay missing. Sparse matrices stay sparse: they need
@@ -62,7 +63,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = not self.with_mean
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> StandardScaler:

@@ -226,6 +226,15 @@ def signs(codes: np.ndarray) -> np.ndarray:
     return 2.0 * codes - 1.0
 
 
+class Multilabel:
+    """Classifiers that take several labels per row; stands before scikit-learn's mixin."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
 class LogProba:
     """Logarithms of ``predict_proba``."""
 

@@ -14,7 +14,7 @@ from hinge.report.evidence import BoardRow, Evidence
 from hinge.report.headline import headline
 from hinge.report.style import SCRIPT, STYLE
 from hinge.tables.notes import DIAGNOSES
-from hinge.tables.number_formats import format_number
+from hinge.tables.number_formats import format_number, format_range
 
 TASKS = {
     "binary": "Which of two classes?",
@@ -126,11 +126,7 @@ def _problem(e: Evidence) -> str:
 def _data(e: Evidence) -> str:
     rows = []
     for c in e.columns:
-        values = (
-            f"{format_number(c['low'])} … {format_number(c['high'])}"
-            if c["low"] is not None
-            else ", ".join(c["examples"])
-        )
+        values = ", ".join(c["examples"]) if c["low"] is None else format_range(c["low"], c["high"])
         gaps = f"{100 * c['missing']:.1f} %" if c["missing"] else "none"
         rows.append(
             f"<tr><td>{esc(c['name'])}</td><td>{esc(c['kind'])}</td><td class='num'>{c['distinct']}</td>"

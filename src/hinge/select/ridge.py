@@ -28,6 +28,14 @@ from hinge.solvers.ridge_path import RidgePath
 from hinge.solvers.run import Result
 
 
+def scorer_or(estimator: Any, default: str) -> Any:
+    """The scorer of an estimator by its parameter ``scoring``, or a default one, which takes weights."""
+    if estimator.scoring is not None:
+        return check_scoring(estimator, scoring=estimator.scoring)
+    scorer = get_scorer(default)
+    return scorer.set_score_request(sample_weight=True) if routing_enabled() else scorer
+
+
 class RidgeCV(CertifiedAs, LinearRegressor):
     """Ridge regression, Σ sᵢ (yᵢ − ⟨w, xᵢ⟩ − b)² + α‖w‖², with α chosen by cross-validation.
 
@@ -112,10 +120,7 @@ class RidgeCV(CertifiedAs, LinearRegressor):
 
     def _scorer(self) -> Any:
         """The scorer; R² with folds if none is given, as in scikit-learn."""
-        if self.scoring is not None:
-            return check_scoring(self, scoring=self.scoring)
-        default = get_scorer("r2")
-        return default.set_score_request(sample_weight=True) if routing_enabled() else default
+        return scorer_or(self, "r2")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
         """Fit; a weight of 2 is equivalent to repeating the example.

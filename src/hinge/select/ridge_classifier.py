@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from hinge._parameters import Constraints, Estimator, above, numbers, shared
 from hinge.models.linear.certify import CertifiedAs
 from hinge.models.linear.ridge_classifier import LeastSquaresClassifier, RidgeClassifier
-from hinge.models.routing import folds_of, route, router, routing_enabled
-from hinge.select.ridge import RidgeCV
+from hinge.models.routing import folds_of, route, router
+from hinge.select.ridge import RidgeCV, scorer_or
 
 
 class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
@@ -96,10 +95,7 @@ class RidgeClassifierCV(CertifiedAs, LeastSquaresClassifier):
 
     def _class_scorer(self) -> Any:
         """The scorer of classes; accuracy if none is given."""
-        if self.scoring is not None:
-            return check_scoring(self, scoring=self.scoring)
-        default = get_scorer("accuracy")
-        return default.set_score_request(sample_weight=True) if routing_enabled() else default
+        return scorer_or(self, "accuracy")
 
     def _scorer(self) -> Any:
         """The scorer of classes, applied to the numbers that code the classes."""

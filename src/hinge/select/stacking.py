@@ -321,12 +321,8 @@ class StackingRegressor(RegressorMixin, BaseStacking):
     cv : int, splitter, iterable or "prefit", optional
         The folds, five by default. "prefit": the members are fitted already and G is fitted to their predictions for X,
         which should not be the examples that they were fitted to.
-    n_jobs : int, optional
-        How many members are fitted at once (threads).
-    passthrough : bool
-        Whether G gets the columns of X too.
-    verbose : int
-        Accepted for compatibility.
+    n_jobs, passthrough, verbose
+        As for :class:`StackingClassifier`.
 
     Attributes
     ----------

@@ -8,7 +8,6 @@ which solvers would work.
 from __future__ import annotations
 
 import importlib
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.problem.callers import callers_level
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import OVERFLOWED
@@ -59,7 +59,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
 # Up to this many columns of dense doubles a Gram matrix costs less than the passes over X it saves.
 MODERATE = 300
 
-_MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
+Weights = tuple[Array, Array]  # w and b
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def solve(
     solver: str | Solver = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: Weights | None = None,
     history: bool = False,
     callback: Callable[[Record], bool] | None = None,
     random_state: int = 0,
@@ -212,7 +212,7 @@ def solve(
         certified, solver=chosen.name, iterations=solution.iterations, seconds=seconds, status=status.value
     )
     if warn and separation is not None:
-        warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=_callers_level())
+        warnings.warn(separation.warning(), ConvergenceWarning, stacklevel=callers_level())
     elif warn and not unproved and not stopped:
         warn_unless_met(certified)
     return Result(solution, certified, separation)
@@ -221,7 +221,7 @@ def solve(
 def warn_unless_met(certified: Certificate) -> None:
     """Issue a ConvergenceWarning, at the line of the user's code, if the tolerance was not met."""
     if not certified.converged:
-        warnings.warn(certified.explain(), ConvergenceWarning, stacklevel=_callers_level())
+        warnings.warn(certified.explain(), ConvergenceWarning, stacklevel=callers_level())
 
 
 def _finite_scores(objective: Objective, solution: Solution) -> bool:
@@ -237,7 +237,7 @@ def minimise(
     solver: str | Solver = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: Weights | None = None,
     history: bool = False,
     callback: Callable[[Record], bool] | None = None,
     random_state: int = 0,
@@ -259,8 +259,8 @@ def minimise(
         return get_solver(choose(objective)), replace(constant, history=tuple(stop.records))
     if automatic and pays(objective) and choose(objective) != "closed-form":
         return _minimise_in_row_space(
-            objective, start, callback, tol=tol, max_iter=max_iter, history=history, random_state=random_state,
-            proved=proved,
+            objective, start, callback=callback, tol=tol, max_iter=max_iter, history=history,
+            random_state=random_state, proved=proved,
         )  # fmt: skip
     chosen = get_solver(choose(objective) if automatic else solver)
     missing = [] if automatic else chosen.missing(objective)
@@ -269,7 +269,7 @@ def minimise(
     shift = shift_of(objective, chosen.name)
     if shift is not None:
         return _minimise_shifted(
-            shift, objective, start, callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,
+            shift, objective, start, callback=callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,
             random_state=random_state, proved=proved,
         )  # fmt: skip
     if start is None:
@@ -288,59 +288,42 @@ def minimise(
     return chosen, replace(solution, history=tuple(stop.records))
 
 
-def _minimise_in_row_space(
-    objective: Objective,
-    start: tuple[Array, Array] | None,
-    callback: Callable[[Record], bool] | None,
-    **options: Any,
-) -> tuple[Solver, Solution]:
+def _minimise_in_row_space(objective: Objective, start: Weights | None, **options: Any) -> tuple[Solver, Solution]:
     """``minimise`` for wide matrices: see :mod:`hinge.solvers.row_space`."""
     space = row_space(objective.design)
     reduced = space.reduced(objective, uniform_ridge(objective))
-
-    def report(record: Record) -> bool:
-        assert callback is not None
-        return callback(record if record.w is None else replace(record, w=space.lift(record.w)))
-
-    chosen, solution = minimise(
-        reduced,
-        start=None if start is None else (space.project(start[0]), start[1]),
-        callback=None if callback is None else report,
-        **options,
-    )
-    return chosen, replace(solution, w=space.lift(solution.w))
+    start = None if start is None else (space.project(start[0]), start[1])
+    return _minimise_mapped(reduced, lambda w, b: (space.lift(w), b), start, **options)
 
 
 def _minimise_shifted(
-    shift: Shift,
+    shift: Shift, objective: Objective, start: Weights | None, **options: Any
+) -> tuple[Solver, Solution]:
+    """``minimise`` for columns far from zero: see :mod:`hinge.solvers.shifted`."""
+    start = None if start is None else shift.forward(*start)
+    return _minimise_mapped(shift.reduced(objective), shift.back, start, **options)
+
+
+def _minimise_mapped(
     objective: Objective,
-    start: tuple[Array, Array] | None,
+    back: Callable[[Array, Array], Weights],
+    start: Weights | None,
+    *,
     callback: Callable[[Record], bool] | None,
     **options: Any,
 ) -> tuple[Solver, Solution]:
-    """``minimise`` for columns far from zero: see :mod:`hinge.solvers.shifted`."""
+    """``minimise`` for an objective in other coordinates; ``back`` returns to those of the user."""
 
     def report(record: Record) -> bool:
         assert callback is not None
         if record.w is None or record.b is None:
             return callback(record)
-        return callback(replace(record, b=shift.back(record.w, record.b)))
+        w, b = back(record.w, record.b)
+        return callback(replace(record, w=w, b=b))
 
-    chosen, solution = minimise(
-        shift.reduced(objective),
-        start=None if start is None else shift.forward(*start),
-        callback=None if callback is None else report,
-        **options,
-    )
-    return chosen, replace(solution, b=shift.back(solution.w, solution.b))
-
-
-def _callers_level() -> int:
-    """The number of frames up to the user's code, where a warning about a fit should point."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
-        frame, level = frame.f_back, level + 1
-    return level
+    chosen, solution = minimise(objective, start=start, callback=None if callback is None else report, **options)
+    w, b = back(solution.w, solution.b)
+    return chosen, replace(solution, w=w, b=b)
 
 
 def _refusal(name: str, missing: list[Need], objective: Objective) -> str:

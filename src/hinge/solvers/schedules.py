@@ -51,7 +51,14 @@ class Fixed(Schedule):
 
 
 @dataclass(frozen=True)
-class InverseTime(Schedule):
+class _Decreasing(Schedule):
+    """Steps that shrink with every update."""
+
+    decay: float = 1.0  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class InverseTime(_Decreasing):
     """η_t = step / (1 + decay·t).
 
     Parameters
@@ -62,23 +69,19 @@ class InverseTime(Schedule):
         How fast steps shrink; t counts them.
     """
 
-    decay: float = 1.0  # type: ignore[misc]
     power: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True)
-class InverseSqrt(Schedule):
+class InverseSqrt(_Decreasing):
     """η_t = step / √(1 + decay·t).
 
     Parameters
     ----------
-    step : float
-        The first step η₀ > 0.
-    decay : float
-        How fast steps shrink; t counts them.
+    step, decay
+        As for :class:`hinge.solvers.InverseTime`.
     """
 
-    decay: float = 1.0  # type: ignore[misc]
     power: ClassVar[float] = 0.5
 
 

@@ -36,9 +36,9 @@ class Shift:
         """Weights and bias for the shifted rows."""
         return w, np.atleast_1d(b) + self.row @ w
 
-    def back(self, w: Array, b: Array) -> Array:
-        """The bias for the original rows."""
-        return b - self.row @ w
+    def back(self, w: Array, b: Array) -> tuple[Array, Array]:
+        """Weights and bias for the original rows."""
+        return w, b - self.row @ w
 
 
 _KNOWN: weakref.WeakKeyDictionary[Design, Shift | None] = weakref.WeakKeyDictionary()

@@ -170,5 +170,10 @@ def format_number(value: float, digits: int = 3) -> str:
     return f"{float(text):g}" if "e" not in text else f"{float(text):.0f}"
 
 
+def format_range(low: float, high: float) -> str:
+    """The range of a number, for display."""
+    return f"{format_number(low)} … {format_number(high)}"
+
+
 def _superscript(power: int) -> str:
     return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -18,7 +18,7 @@ from hinge.tables.frames import closest_name
 from hinge.tables.kinds import HALF, LOOK
 from hinge.tables.leaks import SUSPICIOUS, find_leak, summands
 from hinge.tables.notes import Note
-from hinge.tables.number_formats import Notation, decimal_mark, format_number
+from hinge.tables.number_formats import Notation, decimal_mark, format_range
 from hinge.tables.reading import as_table, import_polars
 from hinge.tables.target import clean_target, read_target
 
@@ -62,7 +62,7 @@ class ColumnInfo:
     def example(self) -> str:
         """The range of a number or date, or the most frequent value."""
         if self.low is not None and self.high is not None:
-            return f"{format_number(self.low)} … {format_number(self.high)}"
+            return format_range(self.low, self.high)
         return " … ".join(self.examples) if self.kind == "date" else next(iter(self.examples), "")
 
 

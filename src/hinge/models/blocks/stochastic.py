@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
 
 from hinge.blocks.block import Block
 from hinge.blocks.passes import Passes
@@ -17,9 +15,7 @@ from hinge.blocks.survey import SamplePlan, survey
 from hinge.models.base import signs
 from hinge.models.blocks.linear import StandIn
 from hinge.models.linear.stochastic_base import CERTIFICATE_TOL, Stream
-from hinge.problem.certificates.certificate import with_run
 from hinge.problem.certificates.sums import Point, certificate_from_sums
-from hinge.solvers.base import Status
 from hinge.solvers.stochastic import rows_of
 
 
@@ -48,20 +44,7 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
         certificates.append(
             certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=CERTIFICATE_TOL)
         )
-    status = Status.RULE if ended else Status.MAX_ITER
-    estimator.certificate_ = with_run(
-        max(certificates, key=lambda c: c.error),
-        solver="sgd",
-        iterations=estimator.n_iter_,
-        seconds=np.nan,
-        status=status.value,
-    )
-    if not ended and estimator.tol is not None:
-        warnings.warn(
-            f"The loss was still falling after max_iter={estimator.max_iter} epochs; raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+    estimator._conclude(certificates, ended, stacklevel=6)
 
 
 def by_rows(block: Block) -> Any:

@@ -200,12 +200,8 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     ----------
     estimators : list of (str, regressor)
         The members; any regressor of hinge or scikit-learn. "drop" leaves one out.
-    weights : array of one number ≥ 0 per member, optional
-        The weights w_m, equal by default.
-    n_jobs : int, optional
-        How many members are fitted at once (threads).
-    verbose : bool
-        Whether to print the time that each member takes.
+    weights, n_jobs, verbose
+        As for :class:`VotingClassifier`.
 
     Attributes
     ----------

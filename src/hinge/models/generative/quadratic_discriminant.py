@@ -27,10 +27,8 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
     ----------
     solver : {"svd", "eigen"}
         Accepted for compatibility; they are the same here.
-    shrinkage : None, "auto" or float in [0, 1]
+    shrinkage, priors, covariance_estimator
         As for :class:`LinearDiscriminantAnalysis`.
-    priors : array of shape (k,), optional
-        Class probabilities; counted if not given.
     reg_param : float in [0, 1]
         How much of the identity is mixed in.
     store_covariance : bool
@@ -38,8 +36,6 @@ class QuadraticDiscriminantAnalysis(GaussianDiscriminant):
     tol : float
         The variance, relative to the mean of all columns and classes, of directions in which a class has none; there is a
         warning.
-    covariance_estimator : object, optional
-        Something with ``fit`` and ``covariance_``, used for each class.
 
     Attributes
     ----------

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design, check_indices
 from hinge._parameters import Constraints, Estimator, at_least, between, count, one_of, shared
 from hinge._validation import validate_data
+from hinge.features.precision import KeepsPrecision
 from hinge.models.base import FLOATS, require_no_overflow
 from hinge.models.kernel.expansion import NAMES, named_kernel, takes_objects, with_parameters
 from hinge.problem.kernels import RBF, Kernel, Laplacian, Matern, Precomputed, evaluate, warn_indefinite
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 NEGATIVE = 1e-6
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, KeepsPrecision, Estimator):
     """Features φ(x) = K_mm^{−½} k(centres, x), whose inner products are optimal in the span of m centres.
 
     Parameters
@@ -100,7 +101,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = takes_objects(self.kernel)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Nystroem:
@@ -143,7 +143,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return phi if takes_objects(self.kernel_) else phi.astype(X.dtype, copy=False)
 
 
-class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, KeepsPrecision, Estimator):
     """Features √(2/D)·cos(ω'x + b) whose inner products have mean k(x, x'), for shift-invariant kernels.
 
     ω is drawn from the Fourier transform of the kernel: Gaussian for RBF, Cauchy for Laplacian, Student's t for Matérn.
@@ -183,6 +183,8 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         "orthogonal": ["boolean"],
     }
 
+    _constant_tags: ClassVar[dict[str, bool]] = {"input_tags.sparse": True}
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -197,12 +199,6 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, E
         self.n_components = n_components
         self.orthogonal = orthogonal
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Draw frequencies; only the number of features of X (and its scale, for gamma="scale") matters."""

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
-from hinge.models.kernel.expansion import check_kernel_fit, check_kernel_inputs
+from hinge.models.kernel.expansion import check_kernel_inputs
 from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
-from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.models.kernel.svm_base import SupportVectorMachine, SupportVectorRegressor, ones_or
 from hinge.problem.certificates.kernel_machine import (
     Dual,
     classification,
@@ -156,7 +155,7 @@ class NuSVC(SupportVectorClassifier):
         )  # fmt: skip
 
 
-class NuSVR(RegressorMixin, SupportVectorMachine):
+class NuSVR(SupportVectorRegressor):
     """Support vector regression that determines the width of its tube from the fraction of points outside.
 
     Minimises  ½‖f‖² + C(νSε + Σ sᵢ max(0, |yᵢ − f(xᵢ) − b| − ε))  over f in the space of the kernel, b and ε, with
@@ -218,20 +217,12 @@ class NuSVR(RegressorMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
         """Fit to examples; a weight of 2 means the same as having an example twice."""
-        X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
-        require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
-        self.kernel_ = self._kernel().resolve(X, weights)
-        targets = np.ascontiguousarray(y, dtype=np.float64)
-        upper = float(self.C) * ones_or(weights, len(targets))
-        solution = self._solve(X, nu_regression(targets, float(self.nu), upper))
-        self._certify([solution])
-        self._adopt_one(X, solution)
+        solution = self._fit(X, y, sample_weight)
         self.epsilon_ = max(-solution.rho, 0.0)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """f(x) + b."""
-        return self._one_score(X)
+    def _dual(self, y: Array, upper: Array) -> Dual:
+        return nu_regression(y, float(self.nu), upper)
 
 
 def _lowest_on_boundary(solution: DualSolution, upper: Array) -> float:

@@ -6,14 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hinge._parameters import Constraints, at_least, between
-from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import with_callbacks
-from hinge.models.kernel.expansion import check_kernel_fit
 from hinge.models.kernel.svc_multiclass import SupportVectorClassifier
-from hinge.models.kernel.svm_base import SupportVectorMachine, ones_or
+from hinge.models.kernel.svm_base import SupportVectorRegressor
 from hinge.problem.certificates.kernel_machine import Dual, classification, regression
 from hinge.problem.kernels import Kernel, Precomputed
 from hinge.solvers.decomposition import DualSolution
@@ -171,7 +168,7 @@ class SVC(SupportVectorClassifier):
         return solution
 
 
-class SVR(RegressorMixin, SupportVectorMachine):
+class SVR(SupportVectorRegressor):
     """Support vector regression.
 
     Minimises  ½‖f‖² + C Σ sᵢ max(0, |yᵢ − f(xᵢ) − b| − ε)  over f in the space of the kernel, bias unpenalised.
@@ -229,16 +226,8 @@ class SVR(RegressorMixin, SupportVectorMachine):
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit to examples; a weight of 2 means the same as having an example twice."""
-        X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
-        require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
-        self.kernel_ = self._kernel().resolve(X, weights)
-        targets = np.ascontiguousarray(y, dtype=np.float64)
-        upper = float(self.C) * ones_or(weights, len(targets))
-        solution = self._solve(X, regression(targets, float(self.epsilon), upper))
-        self._certify([solution])
-        self._adopt_one(X, solution)
+        self._fit(X, y, sample_weight)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """f(x) + b."""
-        return self._one_score(X)
+    def _dual(self, y: Array, upper: Array) -> Dual:
+        return regression(y, float(self.epsilon), upper)

@@ -8,14 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, above, between, count, one_of, shared
+from hinge.models.base import require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, iterations
 from hinge.models.kernel.expansion import (
     Expansion,
     KernelEstimator,
+    check_kernel_fit,
     check_kernel_predict,
     is_precomputed,
     take,
@@ -97,6 +100,31 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
     def loo_bound_(self) -> float:
         """#support vectors / n: an upper bound of the leave-one-out error (other examples do not change it)."""
         return len(self.support_) / self.n_train_
+
+
+class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
+    """Base class of support vector regression: f + b for targets, from the dual problem of a subclass."""
+
+    C: float
+
+    def _dual(self, y: Array, upper: Array) -> Dual:
+        """The dual problem for targets and the largest multipliers."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> DualSolution:
+        X, y, weights = check_kernel_fit(self, self._kernel(), X, y, sample_weight, y_numeric=True)
+        require_no_overflow(np.sum(np.square(y, dtype=np.float64)))
+        self.kernel_ = self._kernel().resolve(X, weights)
+        targets = np.ascontiguousarray(y, dtype=np.float64)
+        upper = float(self.C) * ones_or(weights, len(targets))
+        solution = self._solve(X, self._dual(targets, upper))
+        self._certify([solution])
+        self._adopt_one(X, solution)
+        return solution
+
+    def predict(self, X: Any) -> Array:
+        """f(x) + b."""
+        return self._one_score(X)
 
 
 def like(points: Any, values: Array) -> Any:

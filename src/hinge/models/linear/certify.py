@@ -97,17 +97,7 @@ class CertifiedAs:
     """Mixin of estimators that choose a parameter of a simpler estimator, whose problem their weights then solve."""
 
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """The tightest certificate of the fitted weights, for the chosen parameters: see :meth:`Ridge.certify`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The training data, as they were passed to ``fit``.
-
-        Returns
-        -------
-        Certificate
-        """
+        """The tightest certificate of the fitted weights, for the chosen parameters: see :meth:`Ridge.certify`."""
         check_is_fitted(self)
         fitted: Any = self
         plain = self._chosen()

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from hinge._parameters import Constraints, at_least, numbers, shared
-from hinge.models.base import check_fit, signs
+from hinge.models.base import Multilabel, check_fit, signs
 from hinge.models.class_weights import class_factors
 from hinge.models.linear.base import LinearClassifier, times
 from hinge.models.linear.certify import Certifiable
@@ -21,16 +21,11 @@ def class_targets(codes: np.ndarray, classes: int) -> np.ndarray:
     return signs(codes) if classes == 2 else np.where(codes[:, None] == np.arange(classes), 1.0, -1.0)
 
 
-class LeastSquaresClassifier(LinearClassifier):
+class LeastSquaresClassifier(Multilabel, LinearClassifier):
     """Base class of classifiers by least squares: one label per row, or several as a 0/1 matrix."""
 
     _multilabel = False
     classes_: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def _check_targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray, Any]:
         """X, codes of the classes (the 0/1 matrix of several labels), the targets to fit, and weights."""

@@ -168,24 +168,16 @@ class LinearSVR(_RealLoss):
     ----------
     epsilon : float
         ε ≥ 0.
-    tol : float
-        The relative duality gap to reach.
-    C : float
-        The weight of the data against the penalty, above zero.
+    tol, C, random_state, max_iter, solver
+        As for :class:`LinearSVC`.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         Errors beyond ε cost their size, or its square.
     fit_intercept : bool
         Whether there is a bias b.
     intercept_scaling, dual, verbose
         Accepted for compatibility: the bias is not penalised, so it needs no scaling, and the solver is chosen.
-    random_state : int, optional
-        The seed of stochastic solvers.
-    max_iter : int, optional
-        A limit on iterations; each solver has its own default. Those of dual coordinate descent are epochs.
     l1_ratio : float
         The share ρ of the L1 penalty.
-    solver : str
-        "auto" or the name of a solver.
 
     Attributes
     ----------

@@ -140,6 +140,10 @@ class StochasticModel(Certifiable, LinearModel):
         first = float(self.eta0)
         return (first, 1.0, float(self.power_t)) if self.learning_rate == "invscaling" else (first, 0.0, 0.0)
 
+    def _steps(self, objective: Objective) -> tuple[tuple[float, float, float], dict[str, Any]]:
+        """The rate and the options of the epochs on an objective."""
+        return self._rate(objective.loss), self._options(objective.penalty, objective.design.source)
+
     def _options(self, penalty: Penalty, X: Any) -> dict[str, Any]:
         d = X.shape[1]
         coordinates = penalty.coordinates(d)
@@ -187,10 +191,7 @@ class StochasticModel(Certifiable, LinearModel):
             objectives = self._objectives(X[train], [y[train] for y in targets], weights_of_rows(weights, train))
         else:
             held, objectives = None, self._objectives(X, targets, weights)
-        rate, options = (
-            self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, objectives[0].design.source),
-        )
+        rate, options = self._steps(objectives[0])
         held_sets = None
         if held is not None:
             held_sets = self._objectives(X[held], [y[held] for y in targets], weights_of_rows(weights, held))
@@ -205,19 +206,22 @@ class StochasticModel(Certifiable, LinearModel):
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
         certified = [certify_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
-        status = Status.RULE if all(ended) else Status.MAX_ITER
+        self._conclude(certified, all(ended), stacklevel=4)
+
+    def _conclude(self, certificates: list[Certificate], ended: bool, *, stacklevel: int) -> None:
+        """Set ``certificate_``, the worst one of the problems; warn if the loss was still falling at ``max_iter``."""
         self.certificate_ = with_run(
-            max(certified, key=lambda c: c.error),
+            max(certificates, key=lambda c: c.error),
             solver="sgd",
             iterations=self.n_iter_,
             seconds=np.nan,
-            status=status.value,
+            status=(Status.RULE if ended else Status.MAX_ITER).value,
         )
-        if not all(ended) and self.tol is not None:
+        if not ended and self.tol is not None:
             warnings.warn(
                 f"The loss was still falling after max_iter={self.max_iter} epochs; raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     @abstractmethod
@@ -282,10 +286,7 @@ class StochasticModel(Certifiable, LinearModel):
             o if s is None else replace(o, c=s / len(s))
             for o, s in zip(self._objectives(X, targets, [None] * len(targets)), weights)
         ]
-        rate, options = (
-            self._rate(objectives[0].loss),
-            self._options(objectives[0].penalty, objectives[0].design.source),
-        )
+        rate, options = self._steps(objectives[0])
         for stream, objective in zip(self._state, objectives):
             stream.epoch(objective, rate, options)
         self.n_iter_ += 1

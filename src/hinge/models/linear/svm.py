@@ -65,12 +65,8 @@ class LinearSVC(Certifiable, MarginClassifier):
     multi_class : {"ovr", "crammer_singer"}
         One against the rest, or one problem over all classes: that of :class:`MulticlassSVM`, whose loss is its own
         and which has the L2 penalty, on the biases too.
-    fit_intercept : bool
-        Whether there is a bias.
-    class_weight : dict or "balanced", optional
-        Factors on the weights of the classes.
-    random_state : int, optional
-        The seed of stochastic solvers.
+    fit_intercept, class_weight, random_state
+        As for :class:`LogisticRegression`.
     max_iter : int, optional
         A limit on iterations; each solver has its own default. Those of dual coordinate descent are epochs.
     intercept_scaling, dual, verbose

@@ -15,12 +15,12 @@ from sklearn.utils.validation import (
 )
 
 from hinge._parameters import Constraints, has, shared
-from hinge.models.base import code_labels
+from hinge.models.base import Multilabel, code_labels
 from hinge.models.multiclass.reductions import Constant, Problem, Reduction, gives_probabilities, learns_in_pieces
 from hinge.models.routing import Arguments
 
 
-class OneVsRestClassifier(Reduction):
+class OneVsRestClassifier(Multilabel, Reduction):
     """One binary learner per class, which separates it from all others; predicts  argmax_i h_i(x).
 
     With a 0/1 matrix y, dense or sparse, of several labels per row the labels with h_i(x) > 0 are predicted.
@@ -58,11 +58,6 @@ class OneVsRestClassifier(Reduction):
         self.estimator = estimator
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> OneVsRestClassifier:
         """Fit one learner per class; ``fit_params`` go to the learners, with metadata routing enabled."""

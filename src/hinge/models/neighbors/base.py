@@ -118,10 +118,8 @@ class BaseNeighbors(MultiOutputMixin, Estimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (m, d), optional
-            The queries; by default the examples themselves, none of which is its own neighbour.
-        n_neighbors : int, optional
-            How many; by default the parameter of the estimator.
+        X, n_neighbors
+            As for :meth:`kneighbors`.
         mode : {"connectivity", "distance"}
             Entries are ones, or the distances.
         """

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from hinge._validation import numeric_targets
-from hinge.models.base import LogProba, check_fit, unique_codes
+from hinge.models.base import LogProba, Multilabel, check_fit, unique_codes
 from hinge.models.neighbors.base import BaseNeighbors
 
 Array = NDArray[np.float64]
 
 
-class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
+class KNeighborsClassifier(Multilabel, LogProba, ClassifierMixin, BaseNeighbors):
     """Predicts the most frequent class among the k nearest examples.
 
     P(y = c | x) = Σ_{i ∈ N_k(x)} wᵢ 1[yᵢ = c] / Σ_{i ∈ N_k(x)} wᵢ,  where N_k(x) are the k examples nearest to x. As
@@ -61,11 +61,6 @@ class KNeighborsClassifier(LogProba, ClassifierMixin, BaseNeighbors):
     >>> model.predict_proba([[0.9]]).round(2)
     array([[0.67, 0.33]])
     """
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
         """Store the examples.

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 from sklearn.utils.validation import column_or_1d
 
 from hinge._parameters import Constraints, has, shared
-from hinge.models.base import code_labels, signs
+from hinge.models.base import Multilabel, code_labels, signs
 from hinge.models.class_weights import class_factors
 from hinge.models.neural.base import BaseNetwork, is_stochastic
 from hinge.problem.losses import Logistic, Loss, Softmax, as_loss
@@ -29,7 +29,7 @@ def _has_probabilities(estimator: Any) -> bool:
     )
 
 
-class MLPClassifier(ClassifierMixin, BaseNetwork):
+class MLPClassifier(Multilabel, ClassifierMixin, BaseNetwork):
     """A feed-forward network for classification, trained by backpropagation.
 
     Minimises  Σ sᵢ ℓ(yᵢ, f(xᵢ)) / Σ sᵢ + α/(2B s̄) Σ_l ‖W_l‖²  over the weights of
@@ -310,8 +310,3 @@ class MLPClassifier(ClassifierMixin, BaseNetwork):
         """The logarithm of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags

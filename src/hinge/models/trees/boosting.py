@@ -203,11 +203,6 @@ class HistGradientBoostingRegressor(RegressorMixin, BaseBoosting):
         """Predictions of rows with these scores."""
         return self._loss.definition.inverse_link(s[:, 0])
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predictions after each round."""
-        for s in self.scores_by_round(X):
-            yield self.predictions_at(s)
-
     def apply(self, X: Any) -> np.ndarray:
         """The leaf of each row in each round's tree: (n × rounds)."""
         return self._leaves(X)[:, :, 0]
@@ -356,11 +351,6 @@ class HistGradientBoostingClassifier(LogProba, ClassifierMixin, BaseBoosting):
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
         return self.predictions_at(self._scores(X))
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predictions after each round."""
-        for s in self.scores_by_round(X):
-            yield self.predictions_at(s)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Scores after each round."""

@@ -71,6 +71,15 @@ class BoostedSum:
                 out, done = self.trees_.add(X, out, k * done, k * until), until
             yield out.copy()
 
+    def predictions_at(self, s: np.ndarray) -> np.ndarray:
+        """Predictions of rows with these scores."""
+        raise NotImplementedError
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predictions after each round."""
+        for s in self.scores_by_round(X):
+            yield self.predictions_at(s)
+
     def _leaves(self, X: Any) -> np.ndarray:
         """The leaf of each row in each tree: n × rounds × outputs."""
         check_is_fitted(self)

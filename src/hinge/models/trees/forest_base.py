@@ -129,10 +129,8 @@ class BaseForest(Members, Estimator):
 
         Parameters
         ----------
-        X : array or dataframe of shape (n, d)
-            Missing values are allowed; categories are read from the columns' types.
-        y : array of n labels or targets, or of shape (n, targets)
-            Several targets share the splits, which then lower the mean of their impurities.
+        X, y
+            As for the trees: see :meth:`DecisionTreeClassifier.fit`.
         sample_weight : array of n weights, optional
             Whole numbers are counts: a row of weight 2 is drawn as often as two rows would be.
         """

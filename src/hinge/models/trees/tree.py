@@ -326,11 +326,8 @@ class DecisionTreeRegressor(RealTargets, RegressorMixin, BaseTree):
 
     Attributes
     ----------
-    trees_ : Trees
-        The nodes as arrays.
-    tree_ : TreeView
-        The same under scikit-learn's names.
-    feature_importances_ : array
+    trees_, tree_, feature_importances_
+        As for :class:`DecisionTreeClassifier`.
 
     Examples
     --------

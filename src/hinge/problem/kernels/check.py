@@ -11,7 +11,6 @@ duality gap. ``definiteness`` decides which kernels have one:
 
 from __future__ import annotations
 
-import sys
 import warnings
 from enum import Enum
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge.problem.callers import callers_level
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.custom import Precomputed, as_kernel
@@ -33,8 +33,6 @@ ROUNDING = 1e-9
 SINGLE_ROUNDING = 1e-6
 # Entries on both sides of the diagonal may differ by this fraction of the largest.
 ASYMMETRY = 1e-5
-# Packages whose frames are skipped to find the user's line that caused a warning.
-LIBRARIES = ("hinge", "sklearn", "functools", "contextlib")
 
 
 class Definiteness(Enum):
@@ -103,16 +101,8 @@ def warn_indefinite(kernel: Kernel, consequence: str) -> None:
         f"{_name(kernel)} is not positive semidefinite on these examples, so ½‖f‖² has no lower bound. {consequence} Use a "
         "positive semidefinite kernel, such as hg.kernels.RBF or hg.kernels.Polynomial with coef0 ≥ 0, for a fit with a proof.",
         UserWarning,
-        stacklevel=_frames_of_library(),
+        stacklevel=callers_level(),
     )
-
-
-def _frames_of_library() -> int:
-    """The ``stacklevel`` of the first caller outside the library, relative to the function that calls this."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in LIBRARIES:
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def refuse_indefinite(kernel: Kernel, X: Any) -> None:

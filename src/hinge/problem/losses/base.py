@@ -230,6 +230,19 @@ def prox_of_kink(v: Array, kink: Array | float, lo: Array | float, hi: Array | f
     return v - step * np.clip((v - kink) / step, lo, hi)
 
 
+def conjugate_by_bisection(loss: Loss, y: Array, u: Array, *, bound: float, steps: int) -> Array:
+    """us − ℓ(y, s) at the score s with gradient u, which bisection on the increasing gradient finds within ±``bound``."""
+    y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
+    low, high = np.full(y.shape, -bound), np.full(y.shape, bound)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for _ in range(steps):
+            middle = 0.5 * (low + high)
+            above = loss.gradient(y, middle) > u
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        s = 0.5 * (low + high)
+        return u * s - loss.value(y, s)
+
+
 def xlogx(x: Array) -> Array:
     """x log x, with 0 log 0 = 0."""
     return np.where(x > 0, x * np.log(np.where(x > 0, x, 1.0)), 0.0)

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from hinge.problem.losses.base import EDGE, Array, Loss, Target, normalise_weights, where_finite, xlogx
+from hinge.problem.losses.base import (
+    EDGE,
+    Array,
+    Loss,
+    Target,
+    conjugate_by_bisection,
+    normalise_weights,
+    where_finite,
+    xlogx,
+)
 from hinge.problem.numerics import weighted_sum
 
 
@@ -156,17 +165,8 @@ class Tweedie(LogLink):
         return b * np.exp(b * s) - a * y * np.exp(a * s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """There is no closed form: bisection on the increasing gradient finds the score with gradient u."""
-        y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
-        outside = (y == 0) & (u < 0)
-        low, high = np.full(y.shape, -700.0), np.full(y.shape, 700.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(120):
-                middle = 0.5 * (low + high)
-                above = self.gradient(y, middle) > u
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
-            s = 0.5 * (low + high)
-            return np.where(outside, np.inf, u * s - self.value(y, s))
+        """There is no closed form."""
+        return np.where((y == 0) & (u < 0), np.inf, conjugate_by_bisection(self, y, u, bound=700.0, steps=120))
 
     def dual_interval(self, y: Array) -> tuple[Array, float]:
         return np.where(y > 0, -np.inf, 0.0), np.inf

@@ -29,7 +29,7 @@ from hinge.problem.distributions import (
 )
 from hinge.problem.links import Link, LogitLink, LogLink, PowerLink, ProbabilityLink
 from hinge.problem.losses import likelihood
-from hinge.problem.losses.base import Array, Loss, Target, normalise_weights
+from hinge.problem.losses.base import Array, Loss, Target, conjugate_by_bisection, normalise_weights
 from hinge.problem.losses.regression import Squared
 from hinge.problem.numerics import weighted_sum
 
@@ -191,17 +191,9 @@ class LinkedProbability(Linked):
         return y * f + (1.0 - y) * g
 
     def conjugate(self, y: Array, u: Array) -> Array:
-        """There is no closed form: bisection on the increasing gradient finds the score with gradient u."""
-        y, u = np.broadcast_arrays(np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64))
-        lo, hi = self.dual_interval(y)
-        low, high = np.full(y.shape, -600.0), np.full(y.shape, 600.0)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for _ in range(80):
-                middle = 0.5 * (low + high)
-                above = self.gradient(y, middle) > u
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
-            s = 0.5 * (low + high)
-            return np.where((u < lo) | (u > hi), np.inf, u * s - self.value(y, s))
+        """There is no closed form."""
+        low, high = self.dual_interval(y)
+        return np.where((u < low) | (u > high), np.inf, conjugate_by_bisection(self, y, u, bound=600.0, steps=80))
 
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         """The limits of ℓ': that of −(1−y) log G at −∞ is zero, that of −y log F is −y times the limit of F'/F."""

@@ -65,97 +65,89 @@ class ZeroOne(Loss):
 
 
 @dataclass(frozen=True)
-class PerceptronLoss(MarginLoss):
-    """ℓ = max(0, −m). Zero whenever the sign is right, so it does not bound the 0-1 loss."""
+class _OneKink(MarginLoss):
+    """ℓ = max(0, k − m): two lines that meet at the margin k."""
 
     piecewise_linear: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     twice_differentiable: ClassVar[bool] = False
-    bounds_error: ClassVar[bool] = False
     most: ClassVar[float] = 1.0
+    kink: ClassVar[float]  # k
 
     def kinks(self, y: Array) -> list[Kink]:
-        return [Kink(np.zeros_like(y), *self.dual_interval(y))]
+        return [Kink(self.kink * y, *self.dual_interval(y))]
 
     def value(self, y: Array, s: Array) -> Array:
-        return np.maximum(-y * s, 0.0)
-
-    def gradient(self, y: Array, s: Array) -> Array:
-        return np.where(y * s <= 0, -y, 0.0)  # a score of zero is a mistake; otherwise w = 0 would never change
+        return np.maximum(self.kink - y * s, 0.0)
 
     def hessian(self, y: Array, s: Array) -> Array:
         return np.zeros_like(s)
 
     def conjugate(self, y: Array, u: Array) -> Array:
         p = -y * u
-        return where_finite((p >= 0) & (p <= EDGE), np.zeros_like(p))
+        return where_finite((p >= 0) & (p <= EDGE), -self.kink * p)
 
     def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
-        return _ordered(y, y * s, 0.0)
+        left, right = np.where(y * s <= self.kink, -y, 0.0), np.where(y * s < self.kink, -y, 0.0)
+        return np.minimum(left, right), np.maximum(left, right)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, self.kink * y, *self.dual_interval(y), step)
+
+
+@dataclass(frozen=True)
+class PerceptronLoss(_OneKink):
+    """ℓ = max(0, −m). Zero whenever the sign is right, so it does not bound the 0-1 loss."""
+
+    bounds_error: ClassVar[bool] = False
+    kink: ClassVar[float] = 0.0
+
+    def gradient(self, y: Array, s: Array) -> Array:
+        return np.where(y * s <= 0, -y, 0.0)  # a score of zero is a mistake; otherwise w = 0 would never change
 
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         """Zero, at which every example has loss zero."""
         return 0.0
 
-    def prox(self, y: Array, v: Array, step: float) -> Array:
-        return prox_of_kink(v, 0.0, *self.dual_interval(y), step)
-
 
 @dataclass(frozen=True)
-class Hinge(MarginLoss):
+class Hinge(_OneKink):
     """ℓ = max(0, 1 − m): the loss of the support vector machine."""
 
-    piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
-    smooth: ClassVar[bool] = False
-    twice_differentiable: ClassVar[bool] = False
-    most: ClassVar[float] = 1.0
-
-    def kinks(self, y: Array) -> list[Kink]:
-        return [Kink(1.0 / y, *self.dual_interval(y))]
+    kink: ClassVar[float] = 1.0
 
     def pieces(self, y: Array) -> Pieces:
         return Pieces(np.array([-y, 0.0 * y]), np.array([np.ones_like(y), np.zeros_like(y)]), 0.0)
 
-    def value(self, y: Array, s: Array) -> Array:
-        return np.maximum(1.0 - y * s, 0.0)
-
     def gradient(self, y: Array, s: Array) -> Array:
         return np.where(y * s < 1, -y, 0.0)
 
-    def hessian(self, y: Array, s: Array) -> Array:
-        return np.zeros_like(s)
-
-    def conjugate(self, y: Array, u: Array) -> Array:
-        p = -y * u
-        return where_finite((p >= 0) & (p <= EDGE), -p)
-
-    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
-        return _ordered(y, y * s, 1.0)
-
-    def prox(self, y: Array, v: Array, step: float) -> Array:
-        return prox_of_kink(v, y, *self.dual_interval(y), step)
-
 
 @dataclass(frozen=True)
-class SquaredHinge(MarginLoss):
-    """ℓ = max(0, 1 − m)²."""
-
-    piecewise_quadratic: ClassVar[bool] = True
-    softness: ClassVar[float] = 0.5
+class _SquaredDistance(MarginLoss):
+    """ℓ = (1 − m)² for margins between −1 and 1, where the best constant lies."""
 
     @property
     def curvature(self) -> float:
         return 2.0
+
+    def best_score(self, up: float, down: float) -> float:
+        return (up - down) / (up + down)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_SquaredDistance):
+    """ℓ = max(0, 1 − m)²."""
+
+    piecewise_quadratic: ClassVar[bool] = True
+    softness: ClassVar[float] = 0.5
 
     def kinks(self, y: Array) -> list[Kink]:
         return [Kink(1.0 / y, *self.dual_interval(y))]
 
     def pieces(self, y: Array) -> Pieces:
         return Hinge().pieces(y)._replace(square=2.0)
-
-    def best_score(self, up: float, down: float) -> float:
-        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         return np.maximum(1.0 - y * s, 0.0) ** 2
@@ -172,7 +164,7 @@ class SquaredHinge(MarginLoss):
 
 
 @dataclass(frozen=True)
-class ModifiedHuber(MarginLoss):
+class ModifiedHuber(_SquaredDistance):
     """ℓ = max(0, 1 − m)² for m ≥ −1 and −4m below: the squared hinge with a linear tail (Zhang 2004).
 
     The minimiser of the expected loss is 2p − 1, so (1 + s)/2, clipped to [0, 1], estimates the probability p.
@@ -183,13 +175,6 @@ class ModifiedHuber(MarginLoss):
 
     def kinks(self, y: Array) -> list[Kink]:
         return [Kink(1.0 / y, *self.dual_interval(y))]
-
-    @property
-    def curvature(self) -> float:
-        return 2.0
-
-    def best_score(self, up: float, down: float) -> float:
-        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         m = y * s
@@ -287,18 +272,11 @@ class Exponential(MarginLoss):
 
 
 @dataclass(frozen=True)
-class SquaredMargin(MarginLoss):
+class SquaredMargin(_SquaredDistance):
     """ℓ = (1 − m)² = (y − s)²: least squares on the labels. Also penalises margins above one."""
 
     piecewise_quadratic: ClassVar[bool] = True
     constant_curvature: ClassVar[bool] = True
-
-    @property
-    def curvature(self) -> float:
-        return 2.0
-
-    def best_score(self, up: float, down: float) -> float:
-        return (up - down) / (up + down)
 
     def value(self, y: Array, s: Array) -> Array:
         return (1.0 - y * s) ** 2
@@ -319,9 +297,3 @@ class SquaredMargin(MarginLoss):
 def _sigmoid(t: Array) -> Array:
     e = np.exp(-np.abs(t))
     return np.where(t >= 0, 1.0, e) / (1.0 + e)
-
-
-def _ordered(y: Array, m: Array, kink: float) -> tuple[Array, Array]:
-    """Subgradients of max(0, kink − m) in s, as (smaller, larger)."""
-    steep, flat = np.where(m <= kink, -y, 0.0), np.where(m < kink, -y, 0.0)
-    return np.minimum(steep, flat), np.maximum(steep, flat)

@@ -57,13 +57,28 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
-class Absolute(Loss):
-    """ℓ = |s − y|. The Bayes predictor is the median."""
+class _KinkAtTarget(Loss):
+    """Two lines that meet at s = y, with the gradients of ``dual_interval``."""
 
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
     twice_differentiable: ClassVar[bool] = False
+
+    def hessian(self, y: Array, s: Array) -> Array:
+        return np.zeros_like(s)
+
+    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
+        low, high = self.dual_interval(y)
+        return np.where(s > y, high, low), np.where(s < y, low, high)
+
+    def prox(self, y: Array, v: Array, step: float) -> Array:
+        return prox_of_kink(v, y, *self.dual_interval(y), step)
+
+
+@dataclass(frozen=True)
+class Absolute(_KinkAtTarget):
+    """ℓ = |s − y|. The Bayes predictor is the median."""
 
     def value(self, y: Array, s: Array) -> Array:
         return np.abs(s - y)
@@ -71,35 +86,22 @@ class Absolute(Loss):
     def gradient(self, y: Array, s: Array) -> Array:
         return np.sign(s - y)
 
-    def hessian(self, y: Array, s: Array) -> Array:
-        return np.zeros_like(s)
-
     def conjugate(self, y: Array, u: Array) -> Array:
         return where_finite(np.abs(u) <= EDGE, u * y)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -1.0, 1.0
 
-    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
-        return np.where(s > y, 1.0, -1.0), np.where(s < y, -1.0, 1.0)
-
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         y = np.asarray(y, dtype=np.float64)
         return weighted_quantile(y, normalise_weights(weight, len(y)), 0.5)
 
-    def prox(self, y: Array, v: Array, step: float) -> Array:
-        return prox_of_kink(v, y, *self.dual_interval(y), step)
-
 
 @dataclass(frozen=True)
-class RelativeError(Loss):
+class RelativeError(_KinkAtTarget):
     """ℓ = |s − y| / |y|: the error as a fraction of the target, which must not be zero."""
 
-    piecewise_linear: ClassVar[bool] = True
-    piecewise_quadratic: ClassVar[bool] = True
     target: ClassVar[Target] = Target.NONZERO
-    smooth: ClassVar[bool] = False
-    twice_differentiable: ClassVar[bool] = False
 
     def value(self, y: Array, s: Array) -> Array:
         return np.abs(s - y) / np.abs(y)
@@ -107,25 +109,16 @@ class RelativeError(Loss):
     def gradient(self, y: Array, s: Array) -> Array:
         return np.sign(s - y) / np.abs(y)
 
-    def hessian(self, y: Array, s: Array) -> Array:
-        return np.zeros_like(s)
-
     def conjugate(self, y: Array, u: Array) -> Array:
         return where_finite(np.abs(u * y) <= EDGE, u * y)
 
     def dual_interval(self, y: Array) -> tuple[Array, Array]:
         return -1.0 / np.abs(y), 1.0 / np.abs(y)
 
-    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
-        return np.where(s > y, 1.0, -1.0) / np.abs(y), np.where(s < y, -1.0, 1.0) / np.abs(y)
-
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         y = np.asarray(y, dtype=np.float64)
         c = normalise_weights(weight, len(y)) / np.abs(y)
         return weighted_quantile(y, c / c.sum(), 0.5)
-
-    def prox(self, y: Array, v: Array, step: float) -> Array:
-        return prox_of_kink(v, y, *self.dual_interval(y), step)
 
 
 @dataclass(frozen=True)
@@ -169,7 +162,18 @@ class Huber(Loss):
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(Loss):
+class _Insensitive(Loss):
+    """A loss of the part of the error beyond ε."""
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(_Insensitive):
     """ℓ = max(|r| − ε, 0): errors up to ε are free.
 
     Parameters
@@ -180,15 +184,8 @@ class EpsilonInsensitive(Loss):
 
     piecewise_linear: ClassVar[bool] = True
     piecewise_quadratic: ClassVar[bool] = True
-
-    epsilon: float = 0.1
-
     smooth: ClassVar[bool] = False
     twice_differentiable: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
 
     def kinks(self, y: Array) -> list[Kink]:
         zero, one = np.zeros_like(y), np.ones_like(y)
@@ -226,7 +223,7 @@ class EpsilonInsensitive(Loss):
 
 
 @dataclass(frozen=True)
-class SquaredEpsilonInsensitive(Loss):
+class SquaredEpsilonInsensitive(_Insensitive):
     """ℓ = max(|r| − ε, 0)².
 
     Parameters
@@ -237,12 +234,6 @@ class SquaredEpsilonInsensitive(Loss):
 
     piecewise_quadratic: ClassVar[bool] = True
     softness: ClassVar[float] = 0.5
-
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not self.epsilon >= 0:
-            raise ValueError(f"epsilon must be zero or more, got {self.epsilon}.")
 
     @property
     def curvature(self) -> float:
@@ -270,7 +261,7 @@ class SquaredEpsilonInsensitive(Loss):
 
 
 @dataclass(frozen=True)
-class Quantile(Loss):
+class Quantile(_KinkAtTarget):
     """ℓ = τ r if r ≥ 0, else (τ − 1) r, with r = y − s. The Bayes predictor is the τ-quantile of y given x.
 
     Parameters
@@ -279,13 +270,7 @@ class Quantile(Loss):
         τ, strictly between 0 and 1; ½ is the median.
     """
 
-    piecewise_linear: ClassVar[bool] = True
-    piecewise_quadratic: ClassVar[bool] = True
-
     quantile: float = 0.5
-
-    smooth: ClassVar[bool] = False
-    twice_differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.quantile < 1:
@@ -298,25 +283,15 @@ class Quantile(Loss):
     def gradient(self, y: Array, s: Array) -> Array:
         return np.where(s > y, 1.0 - self.quantile, np.where(s < y, -self.quantile, 0.0))
 
-    def hessian(self, y: Array, s: Array) -> Array:
-        return np.zeros_like(s)
-
     def conjugate(self, y: Array, u: Array) -> Array:
         return where_finite((u >= -self.quantile * EDGE) & (u <= (1.0 - self.quantile) * EDGE), u * y)
 
     def dual_interval(self, y: Array) -> tuple[float, float]:
         return -self.quantile, 1.0 - self.quantile
 
-    def subgradients(self, y: Array, s: Array) -> tuple[Array, Array]:
-        low, high = self.dual_interval(y)
-        return np.where(s > y, high, low), np.where(s < y, low, high)
-
     def baseline(self, y: ArrayLike, weight: ArrayLike | None = None) -> float:
         y = np.asarray(y, dtype=np.float64)
         return weighted_quantile(y, normalise_weights(weight, len(y)), self.quantile)
-
-    def prox(self, y: Array, v: Array, step: float) -> Array:
-        return prox_of_kink(v, y, *self.dual_interval(y), step)
 
 
 @dataclass(frozen=True)

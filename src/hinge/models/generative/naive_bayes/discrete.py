@@ -188,17 +188,15 @@ class BernoulliNB(CountingNB):
     ----------
     alpha : float or array of shape (d,)
         Smoothing: α examples with and α without the feature, in every class. 0 is plain counting.
-    force_alpha : bool
-        If False, an alpha below 1e-10 is raised to it.
     binarize : float or None
         Where presence begins; None if X holds zeros and ones already.
-    fit_prior, class_prior
+    force_alpha, fit_prior, class_prior
         As for :class:`MultinomialNB`.
 
     Attributes
     ----------
-    classes_, class_count_, class_log_prior_ : arrays of shape (k,)
-    feature_count_, feature_log_prob_ : arrays of shape (k, d)
+    classes_, class_count_, class_log_prior_, feature_count_, feature_log_prob_
+        As for :class:`MultinomialNB`.
 
     Examples
     --------
