@@ -147,19 +147,25 @@ void factor_curvature(const Products& X, const double* h, const double* diagonal
     X.rmatvec(h, edge.data());
     corner = vec::sum(h, X.rows());
   }
+  // The jitter is a share of each diagonal entry, since columns may be of very different sizes; for columns of zeros it
+  // is a share of the mean, which leaves their weights where they are.
+  std::vector<double> unit(m);
   for (index_t j = 0; j < d; ++j) {
-    gram[j * d + j] += diagonal[j];
-    trace += gram[j * d + j];
+    const double squares = gram[j * d + j];
+    trace += gram[j * d + j] += diagonal[j];
+    unit[j] = squares > 0 ? gram[j * d + j] : 0.0;
   }
-  factor_with_jitter(m, 1e-14 * trace / static_cast<double>(d) + 1e-300, L,
-                     [&](std::vector<double>& out, double jitter) {
-                       for (index_t j = 0; j < d; ++j) {
-                         std::copy(gram.begin() + j * d, gram.begin() + (j + 1) * d, out.begin() + j * m);
-                         out[j * m + j] += jitter;
-                         if (intercept) out[j * m + d] = edge[j];
-                       }
-                       if (intercept) out[d * m + d] = corner + jitter;
-                     });
+  if (intercept) unit[d] = corner;
+  for (double& u : unit)
+    if (!(u > 0)) u = trace / static_cast<double>(d) + 1e-300;
+  factor_with_jitter(m, 1e-14, L, [&](std::vector<double>& out, double jitter) {
+    for (index_t j = 0; j < d; ++j) {
+      std::copy(gram.begin() + j * d, gram.begin() + (j + 1) * d, out.begin() + j * m);
+      out[j * m + j] += jitter * unit[j];
+      if (intercept) out[j * m + d] = edge[j];
+    }
+    if (intercept) out[d * m + d] = corner + jitter * unit[d];
+  });
 }
 
 }  // namespace hinge

@@ -227,9 +227,7 @@ class Solver {
     std::vector<char> done(k);
     parallel_for(k, [&](index_t a) {
       Vec& G = blocks_[a];
-      double trace = 0;
-      for (index_t j = 0; j < d; ++j) trace += G[j * d + j];
-      for (index_t j = 0; j < d; ++j) G[j * d + j] += p_.l2[j] + 1e-6 * trace / static_cast<double>(d) + 1e-300;
+      for (index_t j = 0; j < d; ++j) G[j * d + j] += p_.l2[j] + 1e-6 * G[j * d + j] + 1e-300;
       done[a] = cholesky(d, G.data(), d);
     });
     if (std::all_of(done.begin(), done.end(), [](char ok) { return ok; })) return true;

@@ -67,26 +67,28 @@ class Factor {
       p_.X.rmatvec(rows_.data(), bias.data());
       corner = sum_of(rows_);
     }
-    double trace = corner;
-    for (index_t j = 0; j < d; ++j) trace += full_[j * d + j] + p_.penalty.l2[j];
     const auto entry = [&](index_t i, index_t j) {  // of H, for i >= j
       if (i < d) return full_[j * d + i] + (i == j ? p_.penalty.l2[i] : 0.0);
       return j < d ? bias[j] : corner;
     };
     const index_t r = static_cast<index_t>(rest_.size());
-    // A Hessian that is singular up to rounding gets the smallest ridge with which it can be factored.
-    for (double ridge = 1e-14 * trace / static_cast<double>(m_) + 1e-300 + damping_;; ridge *= 100) {
-      for (index_t j = 0; j < r; ++j)
-        for (index_t i = j; i < r; ++i) chol_[j * r + i] = entry(rest_[i], rest_[j]) + (i == j ? ridge : 0.0);
+    // A Hessian that is singular up to rounding gets the smallest ridge with which it can be factored, in units of the
+    // diagonal: columns may be of very different sizes.
+    for (double share = 1e-14;; share *= 100) {
+      const auto diagonal = [&](index_t j) { return (1.0 + share) * entry(j, j) + damping_ + 1e-300; };
+      for (index_t j = 0; j < r; ++j) {
+        chol_[j * r + j] = diagonal(rest_[j]);
+        for (index_t i = j + 1; i < r; ++i) chol_[j * r + i] = entry(rest_[i], rest_[j]);
+      }
       for (index_t e = first_; e < last_; ++e) {
-        const double root = std::sqrt(entry(e, e) + ridge);
+        const double root = std::sqrt(diagonal(e));
         root_[e - first_] = root;
         double* column = edge_.data() + (e - first_) * r;
         for (index_t i = 0; i < r; ++i) column[i] = entry(std::max(rest_[i], e), std::min(rest_[i], e)) / root;
       }
       subtract_square(r);
       if (cholesky(r, chol_.data(), r)) return;
-      if (!std::isfinite(ridge)) throw std::domain_error(kOverflowed);
+      if (!std::isfinite(share)) throw std::domain_error(kOverflowed);
     }
   }
 

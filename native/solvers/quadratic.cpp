@@ -346,9 +346,11 @@ bool DirectQuadratic::factorised(const std::vector<index_t>& which, const std::v
   factor_.forget();
   if (static_cast<index_t>(factor.size()) < k * k) factor.resize(k * k);
   lower_products(k, k, n, x.data(), hx.data(), factor.data(), k);
-  double trace = 0;
-  for (index_t a = 0; a < k; ++a) trace += factor[a * k + a] += l2[a];
-  for (index_t a = 0; a < k; ++a) factor[a * k + a] += 1e-13 * trace / static_cast<double>(k);
+  for (index_t a = 0; a < k; ++a) {
+    double& own = factor[a * k + a];
+    own += l2[a];
+    own += 1e-13 * own + 1e-300;
+  }
   if (!cholesky(k, factor.data(), k)) return false;
   blas::potrs('L', k, 1, factor.data(), k, step.data(), k);
   return true;

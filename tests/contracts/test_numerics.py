@@ -73,11 +73,14 @@ def test_semidefinite_systems(rng):
     found = semidefinite.solve_semidefinite(singular, inside)
     assert singular @ found == pytest.approx(inside, abs=1e-11)
     assert np.all(np.isfinite(found))
-    # A right-hand side outside the range has no solution: least squares of least norm, if that is affordable.
+    # A right-hand side outside the range has no solution: least squares of least norm, if that is affordable. Both are
+    # measured in units that make the diagonal one.
     outside = np.array([1.0, 2.0, 3.0, 1.0, -1.0])
-    assert semidefinite.solve_semidefinite(singular, outside, 12.0 * 125) == pytest.approx(
-        np.linalg.pinv(singular) @ outside
-    )
+    for groups, diagonal in ((1, np.diag(singular)), (5, np.full(5, np.mean(np.diag(singular))))):
+        unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        expected = (np.linalg.pinv(singular / np.outer(unit, unit)) @ (outside / unit)) / unit
+        found = semidefinite.solve_semidefinite(singular, outside, 12.0 * 125, groups)
+        assert found == pytest.approx(expected)
     ridged = semidefinite.solve_semidefinite(singular, outside, 12.0 * 125 - 1)
     assert np.abs(ridged).max() > 1e6  # what the ridge gives
     wrong = np.diag([1.0, -1.0])  # no Cholesky factor at all

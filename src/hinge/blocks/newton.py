@@ -183,7 +183,7 @@ def newton_step(known: SecondOrder, penalty: Penalty, w: Array, b: Array, fit_in
         ridge = np.tile(np.append(parts.l2, np.zeros(ones)), outputs)
         packed = pack(w, b, ones)
         A = H + np.diag(ridge)
-        delta = -solve_semidefinite(A, g + ridge * packed)
+        delta = -solve_semidefinite(A, g + ridge * packed, groups=outputs)
         decrease = -float((g + ridge * packed) @ delta + 0.5 * delta @ A @ delta)
     else:
         delta = _penalised_step(H, g, penalty, w, b, ones, outputs) - pack(w, b, ones)

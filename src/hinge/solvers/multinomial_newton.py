@@ -2,7 +2,8 @@
 
 Problem     min_{W,b} Σ cᵢ [−log softmax(W'xᵢ + b)_{yᵢ}] + ½ Σ_j λ_j ‖w_j‖²,   W of d × k
 Hessian     block (a, b) of the classes: X'diag(c p_a(δ_ab − p_b))X, plus Λ on the diagonal
-Direction   the least-norm solution of HΔ = −∇J (H is singular, as adding a constant to all biases changes nothing)
+Direction   the solution of HΔ = −∇J of least norm, in units that make the diagonal of H one (H is singular, as adding a
+            constant to all biases changes nothing)
 Optimality  Σ cᵢ (e_{yᵢ} − pᵢ) xᵢ' = (ΛW)' and Σ cᵢ (e_{yᵢ} − pᵢ) = 0
 Reference   Böhning (1992); Nocedal & Wright (2006), algorithm 3.2
 """
@@ -16,6 +17,7 @@ import scipy.linalg
 
 from hinge._native import core
 from hinge.problem.objective import Array, Objective
+from hinge.problem.semidefinite import diagonal_scale
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.native import OUTCOMES, native_report
 
@@ -80,7 +82,8 @@ class MultinomialNewton(Solver):
                 H[a * m : (a + 1) * m, c * m : (c + 1) * m] = block
                 H[c * m : (c + 1) * m, a * m : (a + 1) * m] = block.T
         g = np.concatenate([np.append(gw[:, a], gb[a] if bias else []) for a in range(k)])
-        step = -scipy.linalg.pinvh(H, rtol=1e-13) @ g
+        scale = diagonal_scale(H, k)
+        step = -(scipy.linalg.pinvh(H / (scale[:, None] * scale), rtol=1e-13) @ (g / scale)) / scale
         blocks = step.reshape(k, m)
         return blocks[:, :d].T.copy(), blocks[:, d].copy() if bias else np.zeros(k)
 
