@@ -67,6 +67,34 @@ def test_units_of_columns_do_not_matter(name, blocks, rng):
         assert abs(steps_in_units - steps) <= 1
 
 
+FAR = MODELS | {
+    "lasso": (hg.Lasso(0.05), "real"),
+    "ridge": (hg.Ridge(1.0), "real"),
+    "ridge, cross-validated": (hg.RidgeCV(), "real"),
+    "evidence": (hg.BayesianRidge(), "real"),
+    "relevance": (hg.ARDRegression(), "real"),
+}
+
+
+@pytest.mark.mission("W1", "W2", "W3")
+@pytest.mark.parametrize("name", FAR)
+def test_columns_far_from_zero(name, rng):
+    """Times in seconds: means of 10⁷ deviations. X'X has no digits of the deviations left; the rows less their mean have."""
+    model, kind = FAR[name]
+    X, y = table(rng, kind)
+    near = fitted(model, X, y)
+    w, scores = np.atleast_2d(near.coef_).copy(), near.predict(X)
+    far = fitted(model, X + 1e7, y)
+    if name not in ("quantile", "hinge"):
+        assert np.atleast_2d(far.coef_) == pytest.approx(w, rel=1e-2, abs=1e-3)
+    if kind == "real":
+        assert np.mean((far.predict(X + 1e7) - scores) ** 2) <= 1e-4 * np.var(y)
+    elif kind in ("counts", "positive"):
+        assert far.predict(X + 1e7) == pytest.approx(scores, rel=1e-3)
+    else:
+        assert np.mean(far.predict(X + 1e7) == scores) >= 0.99
+
+
 @pytest.mark.parametrize("order", [3, 8])
 def test_semidefinite_systems_in_any_unit(order, rng):
     """Regular and singular: the residual is small in the units of the diagonal."""

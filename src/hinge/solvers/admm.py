@@ -137,7 +137,7 @@ def _inverse_of_rows(o: Objective, kappa: float) -> Callable[[Array], Array]:
 
     def inverse(r: Array) -> Array:
         scale = root if r.ndim == 1 else root[:, None]
-        a = scale * scipy.linalg.cho_solve(factor, scale * (o.design.matmul(r) - mean @ r), check_finite=False)
-        return (r - o.design.rmatmul(a)) / kappa  # the mean of X does not contribute: a sums to zero, as X̃'C1 = 0
+        a = scale * scipy.linalg.cho_solve(factor, scale * (problem.design.matmul(r) - mean @ r), check_finite=False)
+        return (r - problem.design.rmatmul(a)) / kappa  # the mean of X does not contribute: a sums to zero, as X̃'C1 = 0
 
     return inverse

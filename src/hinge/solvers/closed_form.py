@@ -25,6 +25,7 @@ from hinge.problem.numerics import OVERFLOWED, weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.lsqr import lsqr
+from hinge.solvers.shifted import shift_of_columns
 
 REFINEMENTS = 2
 # Iterative refinement is skipped if the error of the weights, estimated from the condition number, is below this.
@@ -70,7 +71,17 @@ class ClosedForm(Solver):
 class Centred:
     """A weighted least-squares problem with the bias eliminated. Targets become an n × k matrix.
 
-    X̃ = X − 1μ' is never formed unless singular values are needed: products with X are corrected by μ.
+    X̃ = X − 1μ' is never formed unless singular values are needed: products with X are corrected by μ. That would cancel in
+    columns far from zero, so that a row ν near their means is subtracted from X first.
+
+    Attributes
+    ----------
+    design : Design
+        X − 1ν'.
+    x_mean : array
+        μ − ν.
+    centre : array
+        μ.
     """
 
     def __init__(
@@ -83,6 +94,10 @@ class Centred:
         *,
         moments: Callable[[], Array] | None = None,
     ) -> None:
+        shift = shift_of_columns(design) if fit_intercept else None
+        self._row: Array | float = 0.0
+        if shift is not None:
+            self._row, design, moments = shift.row, shift.design, None
         self.design, self.c = design, c
         Y = y.reshape(len(y), -1)
         if offset is not None:
@@ -127,8 +142,12 @@ class Centred:
             return np.zeros(d)
         return self.design.rmatmul(self.c) if self.sums is None else self.sums[:d, d].copy()
 
+    @cached_property
+    def centre(self) -> Array:
+        return self._row + self.x_mean
+
     def bias(self, W: Array) -> Array:
-        return self.y_mean - self.x_mean @ W
+        return self.y_mean - self.centre @ W
 
     def residual(self, W: Array) -> Array:
         """Ỹ − X̃W."""

@@ -37,8 +37,8 @@ class RidgePath:
 
     def __init__(self, design: Design, y: Array, weight: Array, fit_intercept: bool) -> None:
         self.total = float(weight.sum())
-        self.weight, self.design, self.fit_intercept = weight, design, fit_intercept
         self.problem = Centred(design, y, weight / self.total, fit_intercept)
+        self.weight, self.design, self.fit_intercept = weight, self.problem.design, fit_intercept
         n, d = design.shape
         self.dual = d >= n - int(fit_intercept)  # the examples can be interpolated
         if self.dual:

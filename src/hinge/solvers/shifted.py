@@ -1,4 +1,4 @@
-"""Columns far from zero: the same problem with a constant row subtracted from X, for solvers that factor Hessians.
+"""Columns far from zero: the same problem with a constant row subtracted from X, for methods that factor X'X or a Hessian.
 
 Problem     min_{W,b} Σ cᵢ ℓ(yᵢ, W'xᵢ + b) + Ω(W) where |mean| ≫ deviation in some columns of X
 Reduction   for any row μ, W'x + b = W'(x − μ) + (b + W'μ): the unpenalised bias absorbs the shift. The Hessian of the
@@ -15,7 +15,9 @@ import numpy as np
 from hinge._native import Design
 from hinge.problem.objective import Array, Objective
 
-SOLVERS_BY_HESSIAN = ("newton", "fisher-scoring")
+SOLVERS_BY_HESSIAN = (
+    "newton", "fisher-scoring", "interior-point", "proximal-newton", "multinomial-newton", "multinomial-newton-cg",
+)  # fmt: skip
 SAMPLE = 64  # rows from which means and deviations are estimated
 FAR = 1e3  # a column is shifted if its mean is at least this many deviations from zero
 CONSTANT = 1e12  # ... and is constant up to rounding from this many on
@@ -46,12 +48,18 @@ _KNOWN: weakref.WeakKeyDictionary[Design, Shift | None] = weakref.WeakKeyDiction
 
 def shift_of(objective: Objective, solver: str) -> Shift | None:
     """The shift for this solver; None if no column is far from zero."""
-    X = objective.design.source
-    if solver not in SOLVERS_BY_HESSIAN or not objective.fit_intercept or not isinstance(X, np.ndarray):
+    if solver not in SOLVERS_BY_HESSIAN or not objective.fit_intercept:
         return None
-    if objective.design not in _KNOWN:
-        _KNOWN[objective.design] = _find(X)
-    return _KNOWN[objective.design]
+    return shift_of_columns(objective.design)
+
+
+def shift_of_columns(design: Design) -> Shift | None:
+    """The shift of the columns that are far from zero; None if there are none, and for sparse matrices."""
+    if not isinstance(design.source, np.ndarray):
+        return None
+    if design not in _KNOWN:
+        _KNOWN[design] = _find(design.source)
+    return _KNOWN[design]
 
 
 def _find(X: np.ndarray) -> Shift | None:

@@ -64,7 +64,7 @@ class EvidenceRegressor(CallbackSupportMixin, RegressorMixin, Estimator):
     def _adopt(self, X: Any, problem: Centred, w: Array, total: float) -> None:
         self.coef_ = keep_float32(w, X)
         self.sigma_ = keep_float32(self.sigma_, X)
-        self.X_offset_ = keep_float32(problem.x_mean, X)
+        self.X_offset_ = keep_float32(problem.centre, X)
         self.X_scale_ = np.ones_like(self.X_offset_)  # features are not scaled
         self.intercept_ = keep_float32(problem.bias(w[:, None]), X)[0] if self.fit_intercept else 0.0
         self._total = total

@@ -110,7 +110,7 @@ class LinearRegression(Certifiable, LinearRegressor):
                 weighted_sum(objective.c, problem.residual(result.w[:, None])[:, 0] ** 2)
             )
             gram = problem.gram() if d <= n else problem.dual_gram(np.ones(d))
-            self._moments = (gram * objective.weight_sum, problem.x_mean, result, rss, objective.weight_sum)
+            self._moments = (gram * objective.weight_sum, problem.centre, result, rss, objective.weight_sum)
         return self
 
     @cached_property
