@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 N = 1500
 
