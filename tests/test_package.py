@@ -180,6 +180,20 @@ def test_bindings_keep_to_the_stable_abi(path):
     assert not re.findall(r"\bPy\w+_(?:GET_\w+|DATA|KIND|ITEMS|AS_\w+|SET_ITEM)\b|\b_Py\w+", path.read_text())
 
 
+HOT = re.compile(r"^HINGE_HOT [^;{]*?(\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
+ALLOCATES = re.compile(
+    r"std::vector<\w+> \w+[({]|push_back|emplace|\.(?:assign|resize|reserve|insert)\(|\bgrow\(|\bthrow\b"
+)
+
+
+@pytest.mark.parametrize("path", NATIVE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_hot_functions_allocate_nothing(path):
+    """An exception out of one would end the process (native/core/hot.hpp)."""
+    text = path.read_text()
+    found = [match[1] for match in HOT.finditer(text) if ALLOCATES.search(match[0])]
+    assert [name for name in found if not re.search(rf"may_throw\(&{name}\b", text)] == []
+
+
 def _parameters_of(signature: str) -> list[str]:
     """The parameters in a signature that nanobind records, without markers and self."""
     inside = re.sub(
@@ -233,7 +247,7 @@ def words_of(path: Path) -> Iterator[tuple[int, str]]:
     elif path.suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         parts = [(t.start[0], t.string) for t in tokens if t.type in (tokenize.NAME, tokenize.COMMENT)]
-        if not path.is_relative_to(PACKAGE):
+        if not path.is_relative_to(ROOT / "src"):
             nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
             parts += [(getattr(n, "lineno", 1), ast.get_docstring(n) or "") for n in nodes]
     else:

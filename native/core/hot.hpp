@@ -2,7 +2,9 @@
 //
 // HINGE_HOT goes before a free function (or function template) whose loops should use AVX-512 or AVX2 where the machine
 // has them. A function that it calls is compiled the same way only if it is inlined: mark that one HINGE_INLINE.
-// Nothing is compiled with -march=native, so one wheel runs on every machine.
+// A hot function allocates nothing and throws nothing: GCC takes a function of several versions for noexcept, so that
+// an exception would end the process where a caller has something to clean up. One that must is called through
+// may_throw. Nothing is compiled with -march=native, so one wheel runs on every machine.
 //
 // A build for one machine (HINGE_LEVELS=machine in CMake, which `make build` sets) has hot functions of that machine's
 // level only, which halves their compile time. Importing it on a machine of a lower level raises an error.
@@ -21,4 +23,11 @@
 
 namespace hinge {
 using index_t = std::int64_t;
+
+// A hot function as one of which the compiler knows nothing.
+template <class F>
+HINGE_INLINE F* may_throw(F* f) {
+  asm("" : "+r"(f));
+  return f;
 }
+}  // namespace hinge

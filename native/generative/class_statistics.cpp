@@ -118,9 +118,10 @@ ClassMoments dense_moments(const Design& X, const std::int32_t* codes, const dou
     const index_t begin = range_begin(n, parts, p), end = range_begin(n, parts, p + 1);
     std::vector<double> buffer(block * d);
     Moments moments(k, d);
+    const auto take = may_throw(&take_block);
     for (index_t i = begin; i < end; i += block) {
       const index_t e = std::min(i + block, end);
-      take_block(moments, blocks.at(i, e, buffer.data()), e - i, codes + i, w ? w + i : nullptr);
+      take(moments, blocks.at(i, e, buffer.data()), e - i, codes + i, w ? w + i : nullptr);
     }
     partial[p] = {std::move(moments.weight), std::move(moments.mean), std::move(moments.square)};
   });

@@ -71,7 +71,8 @@ function(hinge_link_old_glibc target)
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
       set(first GLIBC_2.17)
     endif()
-    set(functions __pthread_key_create pthread_create pthread_detach pthread_join pthread_mutex_trylock pthread_once)
+    set(functions __pthread_key_create pthread_create pthread_detach pthread_join pthread_mutex_trylock pthread_once
+      pthread_key_create pthread_key_delete pthread_getspecific pthread_setspecific) # the last four in free-threaded Pythons
     list(TRANSFORM functions APPEND @${first})
     hinge_link_stub(${target} libpthread.so.0 ${functions})
   endif()

@@ -72,33 +72,32 @@ HINGE_INLINE void advance(const Pack& pack, double letter, double decay, double*
 }
 
 // One string against a pack, from the longest words down, because row q needs row q - 1 of the previous letter.
-HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, int length, double decay,
-                           std::vector<double>& rows, double* out) {
+HINGE_HOT void subsequence(const std::int32_t* s, index_t m, const Pack& pack, int length, double decay, double* rows,
+                           double* out) {
   const index_t width = (pack.length + 1) * kLanes;
-  rows.assign(length * width, 0.0);
-  std::fill_n(rows.begin(), width, 1.0);
+  std::fill_n(rows, width, 1.0);
+  std::fill_n(rows + width, (length - 1) * width, 0.0);
   Eight total[2] = {};
   for (index_t i = 0; i < m; ++i) {
     const double letter = s[i];
     int left = length - 1;
     switch (std::min(left, kTogether)) {
       case 0:
-        advance<0, true>(pack, letter, decay, rows.data(), 1, total);
+        advance<0, true>(pack, letter, decay, rows, 1, total);
         break;
       case 1:
-        advance<1, true>(pack, letter, decay, rows.data(), left, total);
+        advance<1, true>(pack, letter, decay, rows, left, total);
         break;
       case 2:
-        advance<2, true>(pack, letter, decay, rows.data(), left - 1, total);
+        advance<2, true>(pack, letter, decay, rows, left - 1, total);
         break;
       case 3:
-        advance<3, true>(pack, letter, decay, rows.data(), left - 2, total);
+        advance<3, true>(pack, letter, decay, rows, left - 2, total);
         break;
       default:
-        advance<kTogether, true>(pack, letter, decay, rows.data(), left - 3, total);
+        advance<kTogether, true>(pack, letter, decay, rows, left - 3, total);
     }
-    for (left -= std::min(left, kTogether); left > 0; --left)
-      advance<1, false>(pack, letter, decay, rows.data(), left, total);
+    for (left -= std::min(left, kTogether); left > 0; --left) advance<1, false>(pack, letter, decay, rows, left, total);
   }
   for (index_t l = 0; l < kLanes; ++l) out[l] = total[l / 8][l % 8];
 }
@@ -117,7 +116,8 @@ void subsequence_gram(const Strings& a, const Strings& b, int length, double dec
     double total[kLanes];
     for (index_t i = range_begin(a.n, parts, part); i < range_begin(a.n, parts, part + 1); ++i)
       for (std::size_t p = same ? rank[i] / kLanes : 0; p < packs.size(); ++p) {
-        subsequence(a.letters + a.start[i], a.start[i + 1] - a.start[i], packs[p], length, decay, rows, total);
+        rows.resize(length * (packs[p].length + 1) * kLanes);
+        subsequence(a.letters + a.start[i], a.start[i + 1] - a.start[i], packs[p], length, decay, rows.data(), total);
         for (std::size_t l = 0; l < packs[p].which.size(); ++l) {
           const index_t j = packs[p].which[l];
           if (same && rank[j] < rank[i]) continue;  // computed as the pair (j, i)

@@ -37,7 +37,6 @@ template <int V>
 HINGE_HOT double viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
                          ChainScratch& scratch) {
   const index_t w = wide<V>(p.width);
-  grow(scratch.alpha, length * w);
   double* value = scratch.alpha.data();
   std::copy(scores, scores + w, value);
   for (index_t t = 1; t < length; ++t) {
@@ -218,7 +217,10 @@ double chain_log_partition(const Potentials& p, index_t length, const double* sc
 }
 
 double chain_viterbi(const Potentials& p, index_t length, const double* scores, std::int32_t* best,
-                     ChainScratch& scratch){HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)}
+                     ChainScratch& scratch) {
+  grow(scratch.alpha, length * p.width);
+  HINGE_BY_WIDTH(p.width, viterbi, p, length, scores, best, scratch)
+}
 
 std::vector<index_t> sequence_parts(const Tokens& x) {
   const index_t parts = parts_for(x.tokens, 1024, 64);

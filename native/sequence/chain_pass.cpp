@@ -197,6 +197,7 @@ double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, do
                              double* triples) {
   load(w, p);
   const Tokens& x = data_.x;
+  const auto rows = may_throw(&chain_rows<Real>);
   parallel_for(static_cast<index_t>(parts_.size()), [&](index_t at) {
     Part& part = parts_[at];
     part.dense.assign(dense_.size(), Real(0));
@@ -216,7 +217,7 @@ double ChainPass<Real>::loss(const double* w, const Potentials& p, double* g, do
       enough(part.rows, (x.start[last] - x.start[first]) * width_);
       for (Numbers* table : {&part.e, &part.alpha, &part.gamma}) enough(*table, longest * width_);
       if (plain_) {
-        chain_rows(*this, p, at, b);
+        rows(*this, p, at, b);
       } else {
         general_rows(p, part, b);
       }

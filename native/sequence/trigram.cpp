@@ -78,9 +78,6 @@ HINGE_HOT double scaled(const Potentials& p, const Tree& chain, const double* sc
                         ChainScratch& scratch) {
   const index_t w = wide<V>(p.width), k = p.labels, n = chain.length, m = k * w;
   const double failed = std::numeric_limits<double>::quiet_NaN();
-  grow(scratch.alpha, n * m);
-  grow(scratch.buffer, n * m);
-  grow(scratch.beta, 4 * m + n);
   double* alpha = scratch.alpha.data();  // at t arranged [j][i]
   double* f = scratch.buffer.data();     // exp(step_scores - their maximum), arranged [i][j]
   double* row = scratch.beta.data();
@@ -149,6 +146,10 @@ HINGE_HOT double scaled(const Potentials& p, const Tree& chain, const double* sc
 
 double scaled_of(const Potentials& p, const Tree& chain, const double* scores, Found* found, double* each,
                  ChainScratch& scratch) {
+  const index_t m = p.labels * p.width;
+  grow(scratch.alpha, chain.length * m);
+  grow(scratch.buffer, chain.length * m);
+  grow(scratch.beta, 4 * m + chain.length);
   HINGE_BY_WIDTH(p.width, scaled, p, chain, scores, found, each, scratch)
 }
 
@@ -209,8 +210,6 @@ template <int V>
 HINGE_HOT double viterbi(const Potentials& p, const Tree& chain, const double* scores, std::int32_t* best,
                          ChainScratch& scratch) {
   const index_t w = wide<V>(p.width), k = p.labels, n = chain.length, m = k * w;
-  grow(scratch.alpha, n * m);
-  grow(scratch.beta, 2 * m);
   double* value = scratch.alpha.data();  // at t arranged [j][i]
   double* row = scratch.beta.data();
   double* step = row + m;
@@ -294,6 +293,9 @@ namespace {
 
 double viterbi_of(const Potentials& p, const Tree& chain, const double* scores, std::int32_t* best,
                   ChainScratch& scratch) {
+  const index_t m = p.labels * p.width;
+  grow(scratch.alpha, chain.length * m);
+  grow(scratch.beta, 2 * m);
   HINGE_BY_WIDTH(p.width, viterbi, p, chain, scores, best, scratch)
 }
 

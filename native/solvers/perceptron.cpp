@@ -39,17 +39,16 @@ HINGE_INLINE void add_scores(const double* __restrict w, double x, index_t k, do
 template <class View>
 HINGE_HOT std::int64_t visit_classes(const View& rows, const index_t* row_at, const std::int32_t* y,
                                      const double* weight, const index_t* order, index_t n, index_t d, index_t k,
-                                     bool intercept, double* w, double* late, double& age) {
-  std::vector<double> z(k);
+                                     bool intercept, double* w, double* late, double& age, double* __restrict z) {
   std::int64_t mistakes = 0;
   for (index_t at = 0; at < n; ++at) {
     const index_t i = order[at], row = row_at[at];
     look_ahead(rows, row_at, at, n);
     look_ahead(y, weight, order, at, n);
-    std::fill(z.begin(), z.end(), 0.0);
-    rows.each(row, [&](index_t j, double x) { add_scores(w + j * k, x, k, z.data()); });
-    if (intercept) add_scores(w + d * k, 1.0, k, z.data());
-    const index_t guess = std::max_element(z.begin(), z.end()) - z.begin(), truth = y[i];
+    std::fill(z, z + k, 0.0);
+    rows.each(row, [&](index_t j, double x) { add_scores(w + j * k, x, k, z); });
+    if (intercept) add_scores(w + d * k, 1.0, k, z);
+    const index_t guess = std::max_element(z, z + k) - z, truth = y[i];
     const double s = weight ? weight[i] : 1.0, before = age;
     age += s;
     if (guess == truth) continue;
@@ -90,8 +89,9 @@ Mistakes perceptron_epoch(const Design& X, const double* y, const double* weight
   const std::vector<index_t> order = visits.order(X.rows());
   Mistakes out;
   with_rows(X, [&](const auto& rows) {
-    const auto body = [&](index_t, const auto& view, const index_t* at, index_t begin, index_t end) {
-      visit_some(view, at, y, weight, order.data() + begin, end - begin, intercept, rate, state, out);
+    const auto body = [&]<class View>(index_t, const View& view, const index_t* at, index_t begin, index_t end) {
+      const auto visit = may_throw(&visit_some<View>);
+      visit(view, at, y, weight, order.data() + begin, end - begin, intercept, rate, state, out);
     };
     NothingBeside nothing;
     visit_rows(rows, order, 1, false, monitor, body, nothing);
@@ -103,11 +103,12 @@ std::int64_t multiclass_perceptron_epoch(const Design& X, const std::int32_t* y,
                                          bool intercept, const Visits& visits, double* w, double* late, double& age,
                                          Monitor& monitor) {
   const std::vector<index_t> order = visits.order(X.rows());
+  std::vector<double> scores(k);
   std::int64_t mistakes = 0;
   with_rows(X, [&](const auto& rows) {
     const auto body = [&](index_t, const auto& view, const index_t* at, index_t begin, index_t end) {
-      mistakes +=
-          visit_classes(view, at, y, weight, order.data() + begin, end - begin, X.cols(), k, intercept, w, late, age);
+      mistakes += visit_classes(view, at, y, weight, order.data() + begin, end - begin, X.cols(), k, intercept, w, late,
+                                age, scores.data());
     };
     NothingBeside nothing;
     visit_rows(rows, order, 1, false, monitor, body, nothing);

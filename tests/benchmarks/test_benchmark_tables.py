@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 import pytest
+
+pytest.importorskip("polars", reason="the tables of the comparison are read with polars")
 from benchmarks.tables.sources import SOURCES, load, pack
 from benchmarks.tables.summary import (
     bootstrap_error,

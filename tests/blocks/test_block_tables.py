@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import hinge as hg
+from kit.frames import in_library
 
 PREPS = [
     hg.TablePrep(),
@@ -50,12 +51,7 @@ def dense(Z):
 @EACH
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
 def test_the_encoders_of_a_source(prep, library, frame):
-    native = frame
-    if library == "polars":
-        native = pytest.importorskip("polars").from_pandas(frame)
-    elif library == "arrow":
-        native = pytest.importorskip("pyarrow").Table.from_pandas(frame)
-    source = hg.scan(native, target="y", block_rows=70)
+    source = hg.scan(in_library(frame, library), target="y", block_rows=70)
     whole, blocks = in_memory(prep, frame), clone(prep).fit(source)
     assert blocks.kinds_ == whole.kinds_
     assert blocks.missing_ == whole.missing_

@@ -15,6 +15,7 @@ import hinge as hg
 from hinge.blocks.exact import ExactSum
 from hinge.blocks.memory import memory_bytes
 from hinge.blocks.resident import Resident
+from kit.frames import in_library
 
 ROWS = 17_000  # gradients are rounded at random from 16384 rows on
 
@@ -146,7 +147,6 @@ def test_early_stopping_does_not_depend_on_the_cut(model, rng):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_categories_that_appear_late(library, rng):
     import pandas as pd
-    import polars as pl
 
     n = 3000
     city = rng.choice(["Rome", "Oslo", "Bern"], n).astype(object)
@@ -156,7 +156,7 @@ def test_categories_that_appear_late(library, rng):
     y = frame["x"].to_numpy() + 2.0 * (city == "Lima") - 1.0 * (city == "Oslo") + 0.1 * rng.normal(size=n)
     model = hg.HistGradientBoostingRegressor(max_iter=10)
     whole = clone(model).fit(frame, y)
-    table = frame.assign(y=y) if library == "pandas" else pl.from_pandas(frame.assign(y=y))
+    table = in_library(frame.assign(y=y), library)
     source = hg.scan(table, target="y", block_rows=400)
     blocks = clone(model).fit(source)
     np.testing.assert_allclose(blocks.predict(frame), whole.predict(frame), rtol=1e-9)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 from hinge.models.blocks.fit import INSTEAD, fitter_of, takers
+from kit.frames import in_library
 
 EVERY = pytest.mark.parametrize("case", CASES, ids=repr)
 BLOCK = 97
@@ -273,8 +274,7 @@ def test_a_source_with_targets_takes_no_other_y(rng):
 
 
 def test_lazy_tables_are_sources_without_a_scan(rng, tmp_path):
-    import polars as pl
-
+    pl = pytest.importorskip("polars")
     da = pytest.importorskip("dask.array")
     X, y = rng.normal(size=(300, 3)), rng.normal(size=300)
     expected = hg.Ridge().fit(X, y).coef_
@@ -308,8 +308,6 @@ def test_kinked_losses_close_the_gap_whatever_is_kept(kept, rng, monkeypatch):
 def test_categories_of_generalised_linear_models(library, alpha, rng):
     """Levels that first appear in the last block count as in memory."""
     import pandas as pd
-    import polars as pl
-    import pyarrow as pa
 
     n = 500
     x, city = rng.normal(size=n), rng.choice(["Rome", "Oslo", "Bern"], n).astype(object)
@@ -318,8 +316,7 @@ def test_categories_of_generalised_linear_models(library, alpha, rng):
     frame = pd.DataFrame({"x": x, "city": city, "y": y})
     model = hg.PoissonRegressor(alpha=alpha, categorical_features="from_dtype", inference=False, tol=1e-10)
     whole = clone(model).fit(frame[["x", "city"]], y)
-    native = {"pandas": frame, "polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame)}[library]
-    source = hg.scan(native, target="y", block_rows=60)
+    source = hg.scan(in_library(frame, library), target="y", block_rows=60)
     blocks = clone(model).fit(source)
     assert blocks.coef_names_ == whole.coef_names_
     np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-3, atol=1e-5)

@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.feather
@@ -66,6 +65,7 @@ def pandas(table, path):
 
 
 def polars(table, path):
+    pl = pytest.importorskip("polars")
     return hg.scan(pl.DataFrame(table), **ROLES, block_rows=CUT)
 
 
@@ -107,6 +107,7 @@ def dataset(table, path):
 
 
 def lazy(table, path):
+    pl = pytest.importorskip("polars")
     return hg.scan(pl.scan_parquet(write_parquet(table, path) / "*.parquet"), **ROLES, block_rows=CUT)
 
 
@@ -123,6 +124,7 @@ def iterator(table, path):
 
 
 def iterator_of_frames(table, path):
+    pl = pytest.importorskip("polars")
     return hg.scan((pl.DataFrame(piece) for piece in cut(table)), **ROLES, spool=path / "spool")
 
 

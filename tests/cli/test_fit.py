@@ -6,7 +6,6 @@ import json
 import time
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -18,6 +17,8 @@ from hinge.learning.scores import measure_for
 from hinge.learning.search import Search
 from hinge.learning.trials import Trial, split
 from kit.command import dirty, table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 # Time enough: what is tried must not depend on how busy the machine is.
 QUICK = ("--time", "600", "--models", "linear,tree")

@@ -7,13 +7,14 @@ import gzip
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.pipeline import make_pipeline
 
 import hinge as hg
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 N = 60
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 OPTIONS = {"encode": "codes", "missing": "keep", "scale": False, "sparse": False, "target_means": 10}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -69,6 +68,7 @@ def test_no_texts_and_no_words_give_empty_counts():
 @pytest.mark.mission("F4")
 @pytest.mark.parametrize("choice", ["frequent", "target"])
 def test_counts_made_before_give_the_same_outputs(rng, choice):
+    pl = pytest.importorskip("polars")
     texts = texts_of(rng, 80)
     frame = pl.DataFrame({"t": [*texts[:40], *texts[:30], *[None] * 10], "z": rng.normal(size=80)})
     y = np.where(rng.random(80) < 0.5, "yes", "no")
@@ -87,6 +87,7 @@ def test_counts_made_before_give_the_same_outputs(rng, choice):
 
 
 def test_terms_are_chosen_by_the_target(rng):
+    pl = pytest.importorskip("polars")
     n = 400
     y = rng.random(n) < 0.5
     texts = [f"common words in all of them {'signal' if own else 'other'} {rng.integers(0, 50)}th" for own in y]
@@ -111,6 +112,7 @@ def test_dependence_is_the_statistic_of_the_table(rng):
 
 
 def test_settings_of_texts_are_described(rng):
+    pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"t": ["one two three four", "two three four five", "one six seven two"] * 10})
     prep = hg.TablePrep({"t": "text"}, word_ngrams=(1, 2), char_ngrams=(3, 3)).fit(frame)
     text = str(prep.describe())

@@ -138,10 +138,15 @@ WEIGHTS: dict[str, Callable[[int], Any]] = {
     "pandas": lambda n: pd.Series(np.ones(n)), "float32": lambda n: np.ones(n, dtype=np.float32), "a half zero": lambda n: np.arange(n) % 2 * 1.0,
 }  # fmt: skip
 
-for module, beginnings in zip((pd, polars, pyarrow), OPTIONAL.values()):
-    for made in (X_KINDS, Y_KINDS, WEIGHTS):
-        for kind in [kind for kind in made if module is None and kind.startswith(beginnings)]:
-            del made[kind]
+MISSING = tuple(
+    beginning
+    for module, beginnings in zip((pd, polars, pyarrow), OPTIONAL.values())
+    for beginning in beginnings
+    if module is None
+)
+for made in (X_KINDS, Y_KINDS, WEIGHTS):
+    for kind in [kind for kind in made if kind.startswith(MISSING)]:
+        del made[kind]
 
 # Words by which an error says which argument it is about.
 NAMED = re.compile(
@@ -233,6 +238,8 @@ def numbers(model: Any, X: Any) -> Iterator[tuple[str, np.ndarray]]:
 def run(case: str) -> None:
     name, *rest = case.split("|")
     changes = dict(zip(rest[::2], rest[1::2]))
+    if any(kind.startswith(MISSING) for kind in changes.values()):
+        return  # a saved case
     try:
         attempt(name, changes)
     except (ValueError, TypeError) as error:

@@ -9,7 +9,6 @@ import sys
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -18,6 +17,8 @@ from hinge.errors import DATA, MODEL, UserError
 from hinge.files import write_atomically
 from hinge.learning.write import write
 from kit.command import table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 LINEAR = {"models": "linear", "seconds": 600.0}
 FILES = ("model.hinge", "report.html", "predictions.csv")

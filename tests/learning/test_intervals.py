@@ -6,13 +6,14 @@ import io
 import json
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
 from hinge.errors import UserError
 from hinge.learning.intervals import threshold
 from kit.command import table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 QUICK = {"models": "linear", "seconds": 600.0}
 

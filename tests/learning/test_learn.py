@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
@@ -14,6 +13,8 @@ import hinge as hg
 from hinge.errors import UserError, in_shell
 from hinge.tables.notes import DIAGNOSES
 from kit.command import table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 QUICK = {"models": "linear", "seconds": 600.0}
 

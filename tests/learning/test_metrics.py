@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn import metrics
 
 import hinge as hg
 from hinge.errors import UserError
 from hinge.learning.scores import METRICS, best_constant, details, measure_for, metric_name, positive_class
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 CLASSES = np.array(["no", "yes"])
 QUICK = {"models": "linear,tree", "seconds": 600.0}

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -15,6 +14,8 @@ from hinge.cli.explain import contributions
 from hinge.learning.model_inputs import load_fitted, read_for
 from hinge.tables.reading import read_parts, read_table
 from kit.command import table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 TASKS = ["binary", "multiclass", "real", "count"]
 

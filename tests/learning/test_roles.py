@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -13,6 +12,8 @@ from hinge.errors import UserError
 from hinge.learning.roles import Roles
 from hinge.learning.run import hold_out
 from hinge.learning.trials import split
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 QUICK = {"models": "linear", "seconds": 600.0}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
@@ -24,6 +23,8 @@ from hinge.learning.trials import Trial, split
 from hinge.models.blend import Blend
 from hinge.select.estimate import Estimate
 from kit.command import table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 BY_NAME = {f.name: f for f in FAMILIES}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -13,6 +12,8 @@ import hinge as hg
 from hinge.learning.candidates import families
 from hinge.learning.words import word_effects, words_of_row
 from hinge.models.linear.log_count_ratio import LogCountRatioClassifier
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 THEMES = {
     "space": ["orbit", "launch", "rocket", "moon", "shuttle", "satellite"],

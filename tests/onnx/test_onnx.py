@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
@@ -17,6 +16,7 @@ from hinge.learning.candidates import FAMILIES, Shape, _boosting
 from hinge.learning.fits import preparation
 from kit.estimators import make_data, public_estimators
 
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 

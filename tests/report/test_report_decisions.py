@@ -6,7 +6,6 @@ import json
 import re
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn import metrics
 
@@ -16,6 +15,8 @@ from hinge.report.decisions import class_table, lift, steps, threshold_chooser
 from hinge.report.document import document
 from hinge.report.headline import headline
 from hinge.tables.notes import Note
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 
 @pytest.fixture(scope="module")

@@ -356,10 +356,12 @@ import numpy as np, hinge as hg
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 20))
 y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=3000) > 0).astype(int)
-calls = []
+calls, counted = [], threading.Lock()
 def scoring(model, X, y):
-    calls.append(threading.current_thread())
-    if len(calls) == 3:  # one thread is here, the other in a fit or here too, the main one waits
+    with counted:
+        calls.append(threading.current_thread())
+        third = len(calls) == 3
+    if third:  # one thread is here, the other in a fit or here too, the main one waits
         os.kill(os.getpid(), signal.SIGINT)
     return model.score(X, y)
 try:

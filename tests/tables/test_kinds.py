@@ -7,7 +7,6 @@ import uuid
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -15,6 +14,8 @@ import hinge as hg
 from hinge.tables.dates import DATE_FORMATS, date_format, read_dates
 from hinge.tables.kinds import infer_kind, typed_columns
 from hinge.tables.reading import read_table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 N = 240
 RNG = np.random.default_rng(5)

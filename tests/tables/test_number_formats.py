@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import polars as pl
 import pytest
 
 from hinge.errors import UserError
 from hinge.tables.number_formats import Notation, decimal_mark, is_truth, notation_of
 from hinge.tables.reading import read_table
 from tables.test_profile import NOISE, RNG, N, profile_of
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 X = NOISE["x"]
 

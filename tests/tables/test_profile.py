@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -17,6 +16,8 @@ from hinge.tables.notes import DIAGNOSES
 from hinge.tables.profile import profile
 from hinge.tables.reading import Table, read_table
 from kit.command import dirty
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 RNG = np.random.default_rng(0)
 N = 400

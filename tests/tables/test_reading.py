@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 
 import numpy as np
-import polars as pl
 import pytest
 
 from hinge.errors import UserError
 from hinge.tables.decoding import MAX_LINE
 from hinge.tables.reading import read_table
+
+pl = pytest.importorskip("polars", reason="tables need the [cli] extra")
 
 FRAME = pl.DataFrame({"n": [1.5, None, 3.0, 4.0], "größe": ["klein", "groß", None, "klein"], "y": [1, 0, 1, 0]})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 
 import numpy as np
-import polars as pl
 import pytest
 
 import hinge as hg
@@ -179,6 +178,7 @@ def labels_for(error, labels, target):
 )
 def test_sequential_design_needs_fewer_labels_on_a_real_pool(name, target, random_labels, real_data):
     """What random choice reaches with so many labels, the A-optimal design reaches with two thirds of them or fewer."""
+    pl = pytest.importorskip("polars")
     with gzip.open(real_data(f"{name}.csv.gz"), "rb") as f:
         table = pl.read_csv(f.read()).drop("casual", "registered", strict=False)
     rows = np.random.default_rng(0).permutation(len(table))

@@ -247,8 +247,7 @@ def test_hashing_keeps_inner_products_and_needs_no_vocabulary():
 @pytest.mark.mission("F3")
 def test_spam(real_data, tmp_path):
     """Text messages, raw, to a spam filter; sparse throughout, and kept in a file."""
-    import polars as pl
-
+    pl = pytest.importorskip("polars")
     with gzip.open(real_data("sms_spam.csv.gz"), "rb") as f:
         table = pl.read_csv(f.read())
     label, texts = table[:, 0].to_numpy(), table[:, 1].to_list()

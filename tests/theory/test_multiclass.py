@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import clarabel
 import numpy as np
 import pytest
 import sklearn.multiclass
@@ -179,6 +178,7 @@ def test_multiclass_svm_reaches_the_optimum_of_its_quadratic_program(rng, costs)
         bound.append(-cost[y[i], j])
     P = sparse.diags_array(np.concatenate([np.ones(k * d), np.zeros(n)])).tocsc()
     q = np.concatenate([np.zeros(k * d), np.full(n, C)])
+    clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.NonnegativeConeT(n * k)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 
-import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
@@ -267,6 +266,7 @@ def test_structured_svm_reaches_the_optimum_of_its_quadratic_program(rng, tree):
     P = sparse.diags_array(np.concatenate([np.full(size, alpha), np.zeros(n)])).tocsc()
     q = np.concatenate([np.zeros(size), np.full(n, 1 / n)])
     G = sparse.csc_array(np.hstack([A, -slack]))
+    clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     cones = [clarabel.NonnegativeConeT(len(cost))]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 
-import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
@@ -226,6 +225,7 @@ def test_structured_svm_reaches_the_optimum_of_its_quadratic_program(rng):
     A, cost, owner = np.array(rows), np.array(cost), np.array(owner)
     P = sparse.diags_array(np.concatenate([np.full(A.shape[1], alpha), np.zeros(n)])).tocsc()
     q = np.concatenate([np.zeros(A.shape[1]), np.full(n, 1 / n)])
+    clarabel = pytest.importorskip("clarabel", reason="the QP reference needs the [qp] extra")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     G = sparse.csc_array(np.hstack([A, -np.eye(n)[owner]]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse
 
@@ -16,6 +15,7 @@ from hinge.select.measure import make_measure
 from hinge.select.resample import make_folds
 from hinge.tables.columns import aligned, row_keys
 from hinge.tables.kinds import typed_columns
+from kit.frames import in_library
 
 
 def checked(X, y, model=None, **options):
@@ -33,7 +33,8 @@ def test_clean_data_have_no_problems(rng):
     assert found.scale_ratio < 2
 
 
-def test_every_problem_is_found(rng):
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_every_problem_is_found(library, rng):
     n = 300
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
     y = X["a"].to_numpy() + rng.normal(size=n)
@@ -44,14 +45,13 @@ def test_every_problem_is_found(rng):
     X["name"] = [f"person {i}" for i in rng.permutation(n)]
     X["tiny"] = 1e-6 * rng.normal(size=n)
     X.loc[::10, "c"] = np.nan
-    for table in (X, pl.from_pandas(X)):
-        found = checked(table, y)
-        assert [name for name, _ in found.leaks] == ["leak"]
-        assert found.constant == ("still",)
-        assert found.copies == (("twin", "b"),)
-        assert found.ids == ("number", "name")
-        assert found.missing == pytest.approx(0.1 / 9)
-        assert found.scale_ratio > 1e5
+    found = checked(in_library(X, library), y)
+    assert [name for name, _ in found.leaks] == ["leak"]
+    assert found.constant == ("still",)
+    assert found.copies == (("twin", "b"),)
+    assert found.ids == ("number", "name")
+    assert found.missing == pytest.approx(0.1 / 9)
+    assert found.scale_ratio > 1e5
 
 
 def test_leaks_of_labels(rng):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import matplotlib
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse
 import sklearn.inspection
@@ -32,6 +31,10 @@ def labelled(rng):
     return X, np.where(X[:, 0] + 0.5 * rng.normal(size=200) > 0, "yes", "no")
 
 
+def as_polars(X):
+    return pytest.importorskip("polars").DataFrame(X)
+
+
 class TestImportance:
     def test_shuffling_a_column_of_a_line_costs_twice_its_variance(self, rng):
         """R² falls by 2 w² Var(x) / Var(y) for a model that is right."""
@@ -40,7 +43,7 @@ class TestImportance:
         expected = 2 * np.array([9.0, 1.0, 0.0]) / 10.25
         np.testing.assert_allclose(found.importances_mean, expected, atol=0.05)
 
-    @pytest.mark.parametrize("frame", [np.asarray, lambda X: pd.DataFrame(X), lambda X: pl.DataFrame(X),
+    @pytest.mark.parametrize("frame", [np.asarray, lambda X: pd.DataFrame(X), as_polars,
                                        scipy.sparse.csr_array], ids=["array", "pandas", "polars", "sparse"])  # fmt: skip
     def test_fast_importances_equal_the_general_ones(self, frame, curved):
         X, y = curved
@@ -119,8 +122,8 @@ class TestPartialDependence:
         moved = frame.copy()
         moved["a"], moved["c"] = found.grid_values[0][1], found.grid_values[1][2]
         assert found.average[1, 2] == pytest.approx(model.predict_proba(moved)[:, 0].mean())
-        wide = make_pipeline(StandardScaler(), hg.LinearSVC()).fit(pl.DataFrame(X), y)
-        assert hg.partial_dependence(wide, pl.DataFrame(X), 1, grid_resolution=5).average.shape == (5,)
+        wide = make_pipeline(StandardScaler(), hg.LinearSVC()).fit(as_polars(X), y)
+        assert hg.partial_dependence(wide, as_polars(X), 1, grid_resolution=5).average.shape == (5,)
         sparse = scipy.sparse.csr_array(X)
         model = hg.LogisticRegression().fit(X, y)
         np.testing.assert_allclose(

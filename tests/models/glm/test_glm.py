@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.optimize
 import scipy.sparse
@@ -18,6 +17,7 @@ from hinge._native import CodedTable, Design
 from hinge.problem.distributions import DISTRIBUTIONS, as_distribution
 from hinge.problem.links import LINKS, as_link
 from hinge.problem.losses.linked import Linked, LinkedProbability, likelihood_loss
+from kit.frames import in_library
 
 FAMILIES, SM_LINKS = sm.families, sm.families.links
 
@@ -448,7 +448,7 @@ def test_a_table_of_codes_is_its_one_hot_matrix(make):
 
 
 def frames(n=600, seed=0):
-    """The same table with categories for pandas and polars, its one-hot matrix, and counts."""
+    """A table with categories, its one-hot matrix, and counts."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, 2))
     colour, size = rng.integers(0, 3, size=n), rng.integers(0, 5, size=n)
@@ -456,26 +456,26 @@ def frames(n=600, seed=0):
     effects = 0.2 * numbers[:, 0] + 0.5 * (colour == 2) - 0.3 * (size == 1)
     y = rng.poisson(np.exp(0.5 + effects)).astype(float)
     columns = {"a": numbers[:, 0], "colour": names[0], "b": numbers[:, 1], "size": names[1]}
-    pandas = pd.DataFrame(columns).astype({"colour": "category", "size": "category"})
-    polars = pl.DataFrame(columns).with_columns(pl.col("colour").cast(pl.Categorical))
+    table = pd.DataFrame(columns).astype({"colour": "category", "size": "category"})
     hot = np.hstack([numbers, np.eye(3)[colour], np.eye(5)[size]])
-    return pandas, polars, hot, y
+    return table, hot, y
 
 
 @pytest.mark.mission("P1", "F4")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
-def test_categories_are_fitted_as_their_one_hot_matrix(alpha):
-    pandas, polars, hot, y = frames()
+def test_categories_are_fitted_as_their_one_hot_matrix(alpha, library):
+    table, hot, y = frames()
+    frame = in_library(table, library)
     kept = [0, 1, 3, 4, 6, 7, 8, 9] if alpha == 0 else list(range(10))  # without a penalty first levels are references
     plain = hg.PoissonRegressor(alpha=alpha, tol=1e-12).fit(hot[:, kept], y)
-    for frame in (pandas, polars):
-        model = hg.PoissonRegressor(alpha=alpha, tol=1e-12).fit(frame, y)
-        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-5, atol=1e-8)
-        np.testing.assert_allclose(model.predict(frame), plain.predict(hot[:, kept]), rtol=1e-6)
-        assert model.certificate_.kind == "gap"
-        assert model.coef_names_[:3] == ["a", "b", "colour=green" if alpha == 0 else "colour=blue"]
-        assert len(model.coef_names_) == len(model.coef_) == len(kept)
-    lasso = hg.GLM("poisson", alpha=0.02, l1_ratio=1.0, tol=1e-10).fit(pandas, y)
+    model = hg.PoissonRegressor(alpha=alpha, tol=1e-12).fit(frame, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(model.predict(frame), plain.predict(hot[:, kept]), rtol=1e-6)
+    assert model.certificate_.kind == "gap"
+    assert model.coef_names_[:3] == ["a", "b", "colour=green" if alpha == 0 else "colour=blue"]
+    assert len(model.coef_names_) == len(model.coef_) == len(kept)
+    lasso = hg.GLM("poisson", alpha=0.02, l1_ratio=1.0, tol=1e-10).fit(frame, y)
     dense = hg.GLM("poisson", alpha=0.02, l1_ratio=1.0, tol=1e-10).fit(hot, y)
     np.testing.assert_allclose(lasso.coef_, dense.coef_, atol=1e-4)
     numeric = np.column_stack([hot[:, 0], hot[:, 2:5] @ [0, 1, 2], hot[:, 1], hot[:, 5:] @ np.arange(5.0)])
@@ -485,20 +485,20 @@ def test_categories_are_fitted_as_their_one_hot_matrix(alpha):
 
 @pytest.mark.mission("P1")
 def test_inference_with_categories(tmp_path):
-    pandas, _, hot, y = frames()
-    model = hg.GLM("poisson", tol=1e-12).fit(pandas, y)
+    table, hot, y = frames()
+    model = hg.GLM("poisson", tol=1e-12).fit(table, y)
     peer = sm.GLM(y, sm.add_constant(hot[:, [0, 1, 3, 4, 6, 7, 8, 9]]), family=FAMILIES.Poisson()).fit(tol=1e-14)
     np.testing.assert_allclose(model.inference_.standard_error, peer.bse, rtol=1e-6)
-    smaller = hg.GLM("poisson", tol=1e-12).fit(pandas.drop(columns="colour"), y)
+    smaller = hg.GLM("poisson", tol=1e-12).fit(table.drop(columns="colour"), y)
     ratio, wald = model.inference_.likelihood_ratio(smaller.inference_), model.inference_.wald("colour")
     assert ratio.dof == wald.dof == (2,)
     assert ratio.statistic == pytest.approx(wald.statistic, rel=0.15)
-    mean, low, high = model.predict(pandas, interval=0.9)
+    mean, low, high = model.predict(table, interval=0.9)
     assert np.all((low < mean) & (mean < high))
     hg.save(model, tmp_path / "m.hinge")
-    np.testing.assert_array_equal(hg.load(tmp_path / "m.hinge").predict(pandas), mean)
+    np.testing.assert_array_equal(hg.load(tmp_path / "m.hinge").predict(table), mean)
     # Levels in another order, levels that are not there, a level never seen: the names decide.
-    part = pandas.iloc[:50].copy()
+    part = table.iloc[:50].copy()
     part["colour"] = pd.Categorical(part["colour"].astype(str), categories=["red", "violet", "blue", "green"])
     np.testing.assert_allclose(model.predict(part), mean[:50], rtol=1e-12)
     part.loc[part.index[0], "colour"] = "violet"

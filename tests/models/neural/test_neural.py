@@ -103,8 +103,8 @@ def test_single_precision_agrees_with_double(width: int) -> None:
 
 def test_data_types_give_the_same_network() -> None:
     import pandas as pd
-    import polars as pl
 
+    pl = pytest.importorskip("polars")
     X, y = blobs(300, 5)
     X = X.astype(np.float32)
     labels = np.array(["a", "b", "c"])[y]
