@@ -63,8 +63,11 @@ def check(seed: int) -> None:
     unit = float(not isinstance(o.loss, WITHOUT_UNIT))
     for name, claimed, w, b in found:
         primal = float(problem.value(w, b))
-        products = problem.magnitude(w_best, b_best) + problem.magnitude(w, b) + unit
-        rounding = 1e-11 * (abs(primal) + abs(best.value)) + 64 * EPS * products + 1e-300
+        terms = [problem.magnitude(w_best, b_best), problem.magnitude(w, b), abs(primal)]
+        if not np.isfinite(primal):  # of these weights nothing can be known, and the bound holds all the same
+            assert not claimed.converged
+            terms[1:] = 0.0, 0.0
+        rounding = 1e-11 * (terms[2] + abs(best.value)) + 64 * EPS * (terms[0] + terms[1] + unit) + 1e-300
         about = f"seed {seed}, {name}: {claimed!r}, optimum {best.value!r}, {o.loss!r} with {o.penalty!r}"
         assert claimed.dual <= best.value + rounding, f"dual above the optimum; {about}"
         if np.isfinite(primal) and np.isfinite(claimed.primal):  # doubles overflow before extended precision does
@@ -103,7 +106,7 @@ def test_no_bound_exceeds_the_optimum(first):
         check(seed)
 
 
-@pytest.mark.parametrize("seed", [3117, 4471, 634, 3575, 10003223, 10004613, 10004723])
+@pytest.mark.parametrize("seed", [3117, 4471, 634, 3575, 10003223, 10004613, 10004723, 20000870, 20003916])
 def test_problems_that_failed_once(seed):
     """3117: an exponential loss of scores near 1e3; the risk overflows at the extrapolated point of FISTA.
 
@@ -112,6 +115,8 @@ def test_problems_that_failed_once(seed):
     10003223: weights whose objective is 1e41, where rounding lifts the bound above it.
     10004613: rows of zeros, in which the search for separation found no direction at all.
     10004723: targets near −497 with errors of one; dual variables that balanced to 1e-13 moved the bound by 5e-11.
+    20000870: both ends of a bracket of Wolfe's line search were zero.
+    20003916: a Tweedie loss overflows at weights near those of a solver.
     """
     warnings.simplefilter("ignore")
     check(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
@@ -58,9 +59,18 @@ def _root(
 def emit(as_json: bool, data: dict[str, Any], lines: list[str]) -> None:
     """Print the result: as JSON with ``--json``, as lines of text otherwise."""
     if as_json:
-        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=str))
+        typer.echo(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, default=str))
     else:
         typer.echo("\n".join(lines))
+
+
+def _finite(value: Any) -> Any:
+    """A value for strict JSON, which has no infinite numbers and no NaN: null in their place."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def console(as_json: bool) -> Any:
@@ -122,7 +132,7 @@ def fit(
         from hinge.learning.run import run
         from hinge.learning.write import default_folder, summary, write
 
-        if time <= 0 or seed < 0 or (rows is not None and rows < 20):
+        if not time > 0 or seed < 0 or (rows is not None and rows < 20):
             raise UserError("--time must be positive, --seed not negative, --rows at least 20.", USAGE)
         command = "hinge " + shlex.join(sys.argv[1:])
         request = Request(

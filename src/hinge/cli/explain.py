@@ -42,7 +42,7 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
         "",
     ]
     for column, given, share in cells:
-        bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
+        bar = _bar(share, top)
         shown = "–" if given is None else format_number(given, 4) if isinstance(given, float) else str(given)
         lines.append(f"  {column:<{widths}}  {shown[:24]:<24}  {share:+.4g}  {bar}")
     words = {
@@ -52,14 +52,19 @@ def run(model: Path, file: Path, row: int | None, seed: int) -> tuple[dict[str, 
         top = max((abs(s) for _, s in parts), default=0.0) or 1.0
         lines += ["", f"words of {column} (the change when the word is removed):"] if parts else []
         for word, share in parts[:SHOWN_WORDS]:
-            bar = ("+" if share > 0 else "−") * max(round(20 * abs(share) / top), 0)
-            lines.append(f"  {word[:24]:<24}  {share:+.4g}  {bar}")
+            lines.append(f"  {word[:24]:<24}  {share:+.4g}  {_bar(share, top)}")
     data = {
         "row": row, "what": name, "prediction": value, "mean": base,
         "contributions": [{"column": c, "value": _for_json(v), "share": s} for c, v, s in cells],
         "words": {c: [{"word": w, "share": s} for w, s in parts[:SHOWN_WORDS]] for c, parts in words.items()},
     }  # fmt: skip
     return data, lines
+
+
+def _bar(share: float, top: float) -> str:
+    """A bar of signs, 20 for the largest share; none where a prediction overflows."""
+    length = 20.0 * abs(share) / top
+    return ("+" if share > 0 else "−") * round(length) if np.isfinite(length) else ""
 
 
 def _for_json(cell: Any) -> Any:

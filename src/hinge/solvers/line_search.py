@@ -86,6 +86,8 @@ def _between(low: tuple[float, float, float], high: tuple[float, float, float]) 
     middle, width = 0.5 * (a + b), abs(b - a)
     if not (np.isfinite(fb) and np.isfinite(db)):
         return a + 0.1 * (b - a)
+    if width == 0.0:  # both lengths are rounded to zero
+        return a
     m = da + db - 3.0 * (fa - fb) / (a - b)
     root = m * m - da * db
     if root < 0:

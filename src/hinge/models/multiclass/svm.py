@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge._native import Design
 from hinge._parameters import Constraints, above, count, numbers, one_of, shared
-from hinge.models.base import check_fit, check_predict, code_labels, require_no_overflow
+from hinge.models.base import check_fit, check_predict, code_labels, in_precision, require_no_overflow
 from hinge.models.callbacks import CallbackSupportMixin, as_native, iterations, with_callbacks
 from hinge.models.kernel.expansion import NAMES
 from hinge.models.multiclass.base import HighestScore, one_score_for_two
@@ -126,9 +126,9 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         self.dual_coef_, self.n_iter_ = found.dual, found.passes
         self.support_ = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         require_no_overflow(self.dual_coef_, found.certificate.primal, found.certificate.gap)
-        self.intercept_ = np.asarray(found.b, dtype=X.dtype)
+        self.intercept_ = in_precision(np.asarray(found.b), X.dtype)
         if found.W is not None:
-            self.coef_ = np.ascontiguousarray(found.W.T, dtype=X.dtype)
+            self.coef_ = in_precision(np.ascontiguousarray(found.W.T), X.dtype)
         self.certificate_ = with_run(
             found.certificate, iterations=self.n_iter_, seconds=time.perf_counter() - begun,
             solver="dual coordinate ascent" + (f", then {found.steps} Newton steps" if found.steps else ""),
@@ -171,7 +171,7 @@ class MulticlassSVM(CallbackSupportMixin, HighestScore):
         X = check_predict(self, X)
         if self.kernel is None:
             scores = Design(X).matmul(np.ascontiguousarray(self.coef_.T)) + self.intercept_
-            scores = scores.astype(self.coef_.dtype, copy=False)
+            scores = in_precision(scores, self.coef_.dtype)
         else:
             K = X if self.kernel == "precomputed" else self.kernel(X, self._train)
             scores = self._centred(np.asarray(K, dtype=np.float64)) @ self.dual_coef_ + self.intercept_
