@@ -18,7 +18,7 @@ from hinge.problem.objective import Array, Objective
 SOLVERS_BY_HESSIAN = (
     "newton", "fisher-scoring", "interior-point", "proximal-newton", "multinomial-newton", "multinomial-newton-cg",
 )  # fmt: skip
-SAMPLE = 64  # rows from which means and deviations are estimated
+SAMPLE, LEAST, ENTRIES = 64, 8, 1 << 14  # rows from which means and deviations are estimated: fewer of wide matrices
 FAR = 1e3  # a column is shifted if its mean is at least this many deviations from zero
 CONSTANT = 1e12  # ... and is constant up to rounding from this many on
 
@@ -63,7 +63,8 @@ def shift_of_columns(design: Design) -> Shift | None:
 
 
 def _find(X: np.ndarray) -> Shift | None:
-    sample = X[:: max(1, len(X) // SAMPLE)].astype(np.float64)
+    rows = int(np.clip(ENTRIES // max(X.shape[1], 1), LEAST, SAMPLE))
+    sample = X[:: max(1, len(X) // rows)].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # columns that overflow are not shifted
         mean = sample.mean(axis=0)
         size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
