@@ -159,7 +159,16 @@ class _Run:
             seconds=time.perf_counter() - self.began,
             status=status.value,
         )
-        return Result(Solution(*point.weights, status, iterations), certificate)
+        return Result(Solution(*self._centred(*point.weights), status, iterations), certificate)
+
+    def _centred(self, w: Array, b: Array) -> tuple[Array, Array]:
+        """Of all equivalent weights of classes, those whose unpenalised weights and biases have mean zero over the classes."""
+        problem = self.problem
+        parts = problem.penalty.coordinates(problem.d)
+        if problem.loss.outputs != "classes" or parts is None:
+            return w, b
+        free = (parts.l2 == 0) & (parts.l1 == 0) & np.isinf(parts.lower) & np.isinf(parts.upper)
+        return np.where(free[:, None], w - w.mean(axis=1, keepdims=True), w), b - b.mean()
 
 
 def _better(new: Certificate, old: Certificate) -> bool:
