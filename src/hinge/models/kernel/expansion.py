@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 
 # Rows of a kernel matrix computed in Python at a time.
 BLOCK_ROWS = 512
+# Kernel values in single precision may change scores by this fraction of their spread, measured at some of the points.
+SINGLE_ERROR, MEASURED_POINTS = 3e-5, 64
 
 
 NAMES: tuple[str, ...] = (
@@ -132,7 +134,7 @@ def check_kernel_predict(estimator: Any, kernel: Kernel, X: Any) -> Any:
 class Expansion:
     """f(x) = Σ_j α_j k(x_j, x) + b over the support points x_j, with one column of α per output.
 
-    Prediction computes the kernel in blocks: the full matrix is never in memory.
+    Prediction computes the kernel in blocks: the full matrix is never in memory. A linear kernel needs its weights only.
     """
 
     kernel: Kernel
@@ -170,12 +172,44 @@ class Expansion:
             return np.zeros((n, coefficients.shape[1]))
         if isinstance(kernel, Precomputed):
             return X[:, self.points] @ coefficients
+        if isinstance(kernel, LinearKernel) and self._has_few_weights:
+            return _times(X, self.weights)
         program = kernel.program()
         if program is not None:
-            left, right = _centred(kernel, X, self.points)
-            return core.kernel_scores(program, *evaluate.both(program, left, right), coefficients)
+            return self._evaluate(program, X, coefficients, None if self._single_suffices else np.float64)
         parts = [kernel.block(X[i : i + BLOCK_ROWS], self.points) @ coefficients for i in range(0, n, BLOCK_ROWS)]
         return np.concatenate(parts) if parts else np.zeros((0, coefficients.shape[1]))
+
+    def _evaluate(self, program: evaluate.Program, X: Any, coefficients: Array, precision: Any) -> Array:
+        left, right = _centred(self.kernel, X, self.points, precision)
+        return core.kernel_scores(program, *evaluate.both(program, left, right, precision), coefficients)
+
+    @cached_property
+    def weights(self) -> Array:
+        """w = Σ α_j x_j of the linear kernel, a column for every output."""
+        return np.asarray(self.points.T @ self.columns)
+
+    @property
+    def _has_few_weights(self) -> bool:
+        """Whether the weights take no more memory than the points: sparse points may have very many columns."""
+        stored = self.points.nnz if scipy.sparse.issparse(self.points) else self.points.size
+        return self.points.shape[1] * self.columns.shape[1] <= stored
+
+    @cached_property
+    def _single_suffices(self) -> bool:
+        """Whether scores may be computed in single precision if the inputs have it.
+
+        The values of a polynomial of points far from zero, or large coefficients of both signs, cancel: scores would keep few
+        of their digits.
+        """
+        m, program = evaluate.length(self.points), self.kernel.program()
+        if self.points.dtype != np.float32 or program is None or m < MEASURED_POINTS:
+            return False
+        some = self.points[np.linspace(0, m - 1, MEASURED_POINTS).astype(np.intp)]
+        coefficients = np.ascontiguousarray(self.columns)
+        exact = self._evaluate(program, some, coefficients, np.float64)
+        error = np.max(np.abs(self._evaluate(program, some, coefficients, np.float32) - exact), axis=0)
+        return bool(np.all(error <= SINGLE_ERROR * np.std(exact, axis=0)))
 
 
 @dataclass(frozen=True)
@@ -200,20 +234,35 @@ class PairExpansion(Expansion):
 
     def scores(self, X: Any) -> Array:
         first, second = np.triu_indices(len(self.sizes), 1)
-        ends = np.cumsum(self.sizes)
         scores = np.zeros((evaluate.length(X), len(first)))
-        for c, (begin, end) in enumerate(zip(ends - self.sizes, ends)):
-            part = Expansion(self.kernel, self.points[begin:end], self.coefficients[begin:end], 0.0)
+        for c, part in enumerate(self._parts):
             scores[:, (first == c) | (second == c)] += part.scores(X)
         return scores + self.bias
 
+    @cached_property
+    def _parts(self) -> list[Expansion]:
+        """The points of each class, with their coefficients."""
+        ends = np.cumsum(self.sizes)
+        return [
+            Expansion(self.kernel, self.points[begin:end], self.coefficients[begin:end], 0.0)
+            for begin, end in zip(ends - self.sizes, ends)
+        ]
 
-def _centred(kernel: Kernel, X: Any, points: Any) -> tuple[Any, Any]:
+
+def _times(X: Any, weights: Array) -> Array:
+    """X·w in double precision, in blocks of rows."""
+    if scipy.sparse.issparse(X) or X.dtype == np.float64:
+        return np.asarray(X @ weights)
+    parts = [X[i : i + BLOCK_ROWS] @ weights for i in range(0, len(X), BLOCK_ROWS)]
+    return np.concatenate(parts) if parts else np.zeros((0, weights.shape[1]))
+
+
+def _centred(kernel: Kernel, X: Any, points: Any, precision: Any) -> tuple[Any, Any]:
     """Both sets shifted to the mean of the points, if that changes nothing but the rounding."""
     if not kernel.stationary or scipy.sparse.issparse(X) or scipy.sparse.issparse(points):
         return X, points
-    centre = points.mean(axis=0)
-    return X - centre, points - centre
+    centre = points.mean(axis=0, dtype=precision)
+    return np.subtract(X, centre, dtype=precision), np.subtract(points, centre, dtype=precision)
 
 
 def take(kernel: Kernel, X: Any, which: NDArray[np.int64]) -> Any:

@@ -83,11 +83,11 @@ class SupportVectorMachine(CallbackSupportMixin, KernelEstimator):
 
     @property
     def coef_(self) -> Array:
-        """The weights w = Σ αⱼ yⱼ xⱼ, for the linear kernel; read-only, as ``predict`` does not use them."""
+        """The weights w = Σ αⱼ yⱼ xⱼ, for the linear kernel; read-only, as ``predict`` does not use this copy."""
         check_is_fitted(self)
         if not isinstance(self.kernel_, LinearKernel):
             raise AttributeError("coef_ exists for the linear kernel only.")
-        w = like(self.function_.points, np.atleast_2d(self.function_.columns.T @ self.function_.points))
+        w = like(self.function_.points, np.array(self.function_.weights.T))
         (w.data if scipy.sparse.issparse(w) else w).flags.writeable = False
         return w
 

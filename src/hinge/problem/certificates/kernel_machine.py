@@ -318,8 +318,13 @@ def expansion_scores(kernel: Kernel, X: Any, coefficients: Array, *, single: boo
 
 
 def centred(kernel: Kernel, X: Any) -> Any:
-    """Inputs shifted to mean zero if only distances matter: these do not change, and lose fewer digits."""
-    return X - X.mean(axis=0) if kernel.stationary and not scipy.sparse.issparse(X) else X
+    """Inputs shifted to mean zero if only distances matter: these do not change, and lose fewer digits.
+
+    The differences are in double precision: rounding them would move the inputs.
+    """
+    if not kernel.stationary or scipy.sparse.issparse(X):
+        return X
+    return np.subtract(X, X.mean(axis=0, dtype=np.float64), dtype=np.float64)
 
 
 def single_suffices(kernel: Kernel, X: Any, dual: Dual, tol: float) -> bool:

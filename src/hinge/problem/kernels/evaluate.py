@@ -112,10 +112,10 @@ def spread(X: Any) -> Any:
 
 
 def gram(program: Program, A: Any, B: Any) -> Array:
-    """The matrix of kernel values, in the precision of the inputs."""
+    """The matrix of kernel values, in double precision: values of points far from zero differ in their last digits only."""
     if not length(A) or not length(B):
         return np.zeros((length(A), length(B)))
-    return core.kernel_gram(program, *both(program, A, B))
+    return core.kernel_gram(program, *both(program, A, B, np.float64))
 
 
 def symmetrise(K: Array, *, in_place: bool = False) -> Array:
