@@ -119,12 +119,18 @@ def loss_of(task: str) -> Any:
     return {"binary": hg.Logistic, "multiclass": hg.Softmax, "real": hg.Squared, "count": hg.Poisson}[task]()
 
 
-def _linear(penalty: str, strength: float) -> Callable[[Shape], Any]:
+def _linear(penalty: str, strength: float) -> Setting:
     def make(shape: Shape) -> Any:
         hg = _hg()
         return scaled(shape.task, hg.Learner(loss=loss_of(shape.task), penalty=getattr(hg, penalty)(strength)))
 
-    return make
+    return Setting(f"{penalty}({strength:.2g})", make, values=(penalty, strength))
+
+
+def _other_linear(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
+    """Draw a strength within a factor of thirty of the best setting's."""
+    penalty, strength = best
+    return _linear(penalty, float(strength * 30.0 ** rng.uniform(-1, 1)))
 
 
 def _of_words(strength: float) -> Callable[[Shape], Any]:
@@ -253,7 +259,7 @@ def _boosting(
     Splits by subsets of categories follow the noise of few rows most closely; "dummies" and "means" are the alternatives.
     """
     options = {"learning_rate": rate, "max_leaf_nodes": leaves, "max_features": columns, "leaf": leaf}
-    options |= {"subsets": encode == "codes", "n_iter_no_change": round(2 / rate)}
+    options |= {"subsets": encode == "codes", "n_iter_no_change": max(round(2 / rate), 30)}
     make = _of_trees(BOOST, max_iter=3000, l2_regularization=l2, subsample=rows, **options)
     named = {"codes": "", "dummies": ", dummies", "means": ", means of categories"}[encode]
     return Setting(
@@ -263,7 +269,7 @@ def _boosting(
 
 # Learning rate, leaves, share of columns, minimal rows of a leaf, ridge penalty of leaves, share of rows, encoding of categories.
 BOOSTING_VALUES: tuple[tuple[Any, ...], ...] = (
-    (0.02, 0.03, 0.05), (4, 7, 15, 31, 63, 127), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0),
+    (0.02, 0.03, 0.05, 0.1), (4, 7, 15, 31, 63, 127, 255), (0.2, 0.4, 0.7, 1.0), (2, 5, 10, 20, 50), (0.1, 1.0, 5.0, 20.0), (0.6, 0.8, 1.0),
     ("codes", "dummies", "means"),
 )  # fmt: skip
 
@@ -280,25 +286,29 @@ def _other_boosting(rng: np.random.Generator, best: tuple[Any, ...]) -> Setting:
 # In the order of the search: families that are quick or often best come first.
 FAMILIES = (
     Family("baseline", "the best constant", 0, "codes", (Setting("constant", _constant),)),
-    Family("linear", "linear, ridge penalty", 2, "onehot", tuple(
-        Setting(f"L2({strength:g})", _linear("L2", strength)) for strength in (1e-3, 1e-2, 1e-4, 1e-1)
-    )),
-    Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
-        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (1e-3, 1e-2, 1e-4)
-    ), max_rows=200_000),
+    Family(
+        "linear", "linear, ridge penalty", 2, "onehot",
+        tuple(_linear("L2", strength) for strength in (1e-3, 1e-2, 1e-4, 1e-1, 1e-6)), vary=_other_linear,
+    ),
+    Family(
+        "sparse", "linear, lasso penalty", 1, "onehot", tuple(_linear("L1", strength) for strength in (1e-3, 1e-2, 1e-4)),
+        max_rows=200_000, vary=_other_linear,
+    ),
     Family("tree", "one decision tree", 3, "codes", tuple(
         Setting(f"{leaves} leaves", _of_trees("DecisionTree", max_leaf_nodes=leaves, leaf=(0.002, 20, 500)))
         for leaves in (16, 64)
     )),
     Family("boosting", "boosted trees", 8, "codes", (
-        Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=500, n_iter_no_change=20, leaf=LEAF)),
+        Setting("rate 0.1, 31 leaves", _of_trees(BOOST, max_iter=1000, n_iter_no_change=20, leaf=LEAF)),
         _boosting(0.03, 31, 0.5),
+        _boosting(0.1, 63, 1.0, rows=1.0),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0, encode="means"),
         _boosting(0.03, 63, 0.5),
+        _boosting(0.1, 31, 1.0, rows=1.0, encode="dummies"),
         _boosting(0.03, 15, 0.3, encode="dummies"),
         _boosting(0.05, 15, 0.7, encode="means"),
         _boosting(0.05, 7, 0.5, (0.03, 5, 20), 5.0),
-    ), rounds=True, early=2, vary=_other_boosting),
+    ), rounds=True, early=3, vary=_other_boosting),
     Family("additive", "boosted, one column at a time", 4, "codes", (
         Setting("rate 0.1", _of_trees(
             BOOST, additive=True, max_iter=1000, max_leaf_nodes=4, n_iter_no_change=20, leaf=(0.002, 5, 100))),
@@ -331,7 +341,7 @@ TEXT_FAMILIES = (
     ), early=2),
     *(f for f in FAMILIES if f.name in ("boosting", "additive", "tree", "forest")),
     Family("sparse", "linear, lasso penalty", 1, "onehot", tuple(
-        Setting(f"L1({strength:g})", _linear("L1", strength)) for strength in (3e-4, 1e-3)
+        _linear("L1", strength) for strength in (3e-4, 1e-3)
     ), max_rows=200_000, slow=True),
 )  # fmt: skip
 NAMES = (*(f.name for f in FAMILIES), "ratio")

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from hinge.learning.candidates import Family, Setting
-from hinge.learning.search import Search
+from hinge.learning.search import LINEAR, Search
 from hinge.learning.trials import Trial
 
 FAMILY = Family("ensemble", "weighted mean of several models", 9, "", ())
@@ -45,12 +45,13 @@ def fewest(weights: np.ndarray) -> np.ndarray:
 
 
 def _candidates(trials: list[Trial], means: list[float]) -> list[int]:
-    """The best setting of every family and encoding; of the varied families several settings, since those differ most."""
+    """The best setting of every family and encoding; of the varied families that are not linear several, since those differ most."""
     chosen: list[int] = []
     taken: Counter[tuple[str, str]] = Counter()
     for k in np.argsort(means, kind="stable"):
         kind = (trials[k].family.name, trials[k].encode)
-        if taken[kind] < (MOST_VARIED if trials[k].family.vary is not None else 1):
+        family = trials[k].family
+        if taken[kind] < (MOST_VARIED if family.vary is not None and family.rank > LINEAR else 1):
             taken[kind] += 1
             chosen.append(int(k))
     return chosen[:MOST_CANDIDATES]

@@ -24,6 +24,11 @@ FEW_ROWS = 2000  # up to here slow families are quick and need not wait, and all
 LINEAR = 2  # the highest rank of linear models; richer families have higher ranks
 LOOK_ROWS, LOOK_ROWS_PER_SECOND, LOOK_SHARE = (300, 2000), 50, 0.02  # the first fit of every family
 WORTH_VARYING = 2.0  # families within so many standard errors of the best are varied
+CLOSE = 4.0  # further settings are tried of families within so many standard errors of the best, and of linear ones
+FAR_BEHIND = 1.5  # ... but none of a family whose loss is more than this many times the best and that is not close
+CHEAP = (
+    0.005  # share of the time that a setting may be expected to take for its turn to come before those of slow families
+)
 MOST_FAILURES = 10  # variation of a family ends after so many settings in a row without an improvement
 
 
@@ -60,13 +65,14 @@ class Search(CrossValidation):
         else:
             ahead = [pair for pair in slow if self._promising(pair[0])]
             turns += [*ahead, *more, *(pair for pair in slow if pair not in ahead)]
-        for family, setting in turns:
-            self._try(family, setting, began, self._until(began, seconds), watch)
-        # The best family first: its other settings are the most likely to improve on the best.
-        order = {f.name: self._distance(f) for f in families}
-        for family, setting in sorted(later, key=lambda pair: order[pair[0].name]):
-            if order[family.name] < 4.0 or family.rank <= LINEAR:
+        for k, (family, setting) in enumerate(turns):
+            if setting is family.settings[0] or not self._far_behind(family):
                 self._try(family, setting, began, self._until(began, seconds), watch)
+            if k + 1 == len(turns) or turns[k + 1][0].slow:
+                cheap = [pair for pair in later if self._is_cheap(pair[0], seconds)]
+                later = [pair for pair in later if pair not in cheap]
+                self._try_close(cheap, began, seconds, watch)
+        self._try_close(later, began, seconds, watch)
         self._vary(families, began, seconds, watch)
         return self.results
 
@@ -90,6 +96,25 @@ class Search(CrossValidation):
                 self.results.append(Trial(own.family, own.setting, "rough", why=why))
         self._vary(list({t.family.name: t.family for t in pairs}.values()), began, seconds, watch)
         return self.results
+
+    def _try_close(self, pairs: list[tuple[Family, Setting]], began: float, seconds: float, watch: Any) -> None:
+        """Try further settings of the families close to the best, the best family first, and of linear families."""
+        order = {f.name: self._distance(f) for f, _ in pairs}
+        for family, setting in sorted(pairs, key=lambda pair: order[pair[0].name]):
+            if order[family.name] < CLOSE or family.rank <= LINEAR:
+                self._try(family, setting, began, self._until(began, seconds), watch)
+
+    def _far_behind(self, family: Family) -> bool:
+        """True if even a much better setting of the family would not reach the best."""
+        best, own = self.best(), self.best(family.name)
+        if best is None or own is None or self._distance(family) < CLOSE:
+            return False
+        return float(np.mean(own.loss)) > FAR_BEHIND * float(np.mean(best.loss))  # type: ignore[arg-type]
+
+    def _is_cheap(self, family: Family, seconds: float) -> bool:
+        """True if cross-validation of a further setting of the family takes next to no time, judging by the best one."""
+        best = self.best(family.name)
+        return best is not None and len(self.folds) * best.fit_seconds <= CHEAP * seconds
 
     def _look(self, family: Family, seconds: float) -> None:
         """Fit a family to few rows (to fewer if that takes long), so that every family has a score to report."""
