@@ -57,11 +57,15 @@ def hist_boosting(p: Problem, train: np.ndarray) -> Any:
 
     make = ensemble.HistGradientBoostingClassifier if p.classify else ensemble.HistGradientBoostingRegressor
     loss = {"loss": "poisson"} if p.data.task == "count" else {}
-    X = p.table[p.flat].copy()
-    for c in p.names("category", "boolean"):
-        if len(X[c].cat.categories) > 250:
-            X[c] = X[c].cat.codes
-    return make(categorical_features="from_dtype", random_state=0, **loss).fit(X.iloc[train], p.labels[train])
+    many = [c for c in p.names("category", "boolean") if len(p.table[c].cat.categories) > 250]
+
+    def prepare(table: Any) -> Any:
+        return table.assign(**{c: table[c].cat.codes for c in many})
+
+    model = make(categorical_features="from_dtype", random_state=0, **loss)
+    model.fit(prepare(p.table[p.flat].iloc[train]), p.labels[train])
+    model.prepare = prepare
+    return model
 
 
 def forest(p: Problem, train: np.ndarray) -> Any:

@@ -17,6 +17,7 @@
 #elif defined(HINGE_LEVEL)
 #define HINGE_HOT __attribute__((target("arch=x86-64-v" HINGE_LEVEL)))
 #else
+#define HINGE_CLONES
 #define HINGE_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 #define HINGE_INLINE inline __attribute__((always_inline))
@@ -27,7 +28,9 @@ using index_t = std::int64_t;
 // A hot function as one of which the compiler knows nothing.
 template <class F>
 HINGE_INLINE F* may_throw(F* f) {
+#ifdef HINGE_CLONES
   asm("" : "+r"(f));
+#endif
   return f;
 }
 }  // namespace hinge

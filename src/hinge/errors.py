@@ -1,8 +1,9 @@
-"""Errors that a user can correct, and the exit codes of the command."""
+"""Errors that a user can correct, the exit codes of the command, and the line of the user's code that a warning points at."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 
@@ -60,3 +61,15 @@ def with_arguments(text: str) -> str:
     return text.format_map(
         {name: _Argument(name) for name in ("drop", "group", "keep", "models", "seconds", "task", "time_column")}
     )
+
+
+# Packages whose frames are no code of the user.
+MACHINERY = ("hinge", "sklearn", "functools", "contextlib", "joblib")
+
+
+def callers_level() -> int:
+    """The ``stacklevel`` of the first caller outside the library, relative to the function that calls this."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in MACHINERY:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import hinge as hg
 from hinge.problem.objective import make_objective
@@ -32,6 +33,44 @@ def test_a_constant_added_to_columns_moves_only_the_bias(rng, loss):
     assert_allclose(X @ moved.w + moved.b + row @ moved.w, X @ plain.w + plain.b, atol=1e-3)
 
 
+@pytest.mark.mission("O7")
+@pytest.mark.parametrize(
+    ("solver", "penalty"),
+    [
+        ("coordinate-descent", hg.L1(0.01)),
+        ("proximal-gradient", hg.L1(0.01)),
+        ("proximal-newton", hg.L1(0.01)),
+        ("block-coordinate-descent", hg.GroupNorm(0.01)),
+        ("proximal-gradient", hg.L2Ball(1.0)),
+        ("lbfgs", hg.L2(0.01)),
+        ("newton-cg", hg.L2(0.01)),
+    ],
+)
+def test_every_solver_that_shifts_reaches_the_optimum_of_centred_columns(rng, solver, penalty):
+    X = rng.normal(size=(300, 5))
+    y = X @ rng.normal(size=(5, 2) if solver.startswith("block") else 5) + 0.3
+    near, far = (
+        solve(make_objective(A, y, hg.Squared(), penalty), solver=solver, tol=1e-8, warn=A is X) for A in (X, X + 1e6)
+    )
+    assert near.certificate.converged
+    slack = 2.0 * np.sqrt(2e-8 * near.certificate.primal)  # the risk is strongly convex with modulus near 1
+    assert_allclose(far.w, near.w, atol=2.0 * slack)
+    assert_allclose(far.b + 1e6 * far.w.sum(axis=0), near.b, atol=2.0 * slack)
+
+
+@pytest.mark.parametrize(
+    "path", [hg.LassoCV(), hg.ElasticNetCV(), hg.MultiTaskLassoCV()], ids=lambda m: type(m).__name__
+)
+def test_paths_over_columns_far_from_zero(rng, path):
+    X = rng.normal(size=(200, 5))
+    y = X @ rng.normal(size=5) + 0.3 * rng.normal(size=200)
+    y = np.column_stack([y, -y]) if "Task" in type(path).__name__ else y
+    near, far = (clone(path).fit(A, y) for A in (X, X + 1e7))
+    assert far.certificate_.converged
+    assert_allclose(far.coef_, near.coef_, atol=1e-4)
+    assert_allclose(far.mse_path_, near.mse_path_, rtol=1e-3)
+
+
 def test_starts_and_callbacks_are_in_the_coordinates_of_the_data(rng):
     X, y, row = _data(rng, hg.Logistic())
     objective = make_objective(X + row, y, hg.Logistic(), hg.L2(1e-3))
@@ -56,4 +95,4 @@ def test_constant_columns_are_left_alone(rng):
     from hinge.solvers.shifted import shift_of
 
     X = np.column_stack([rng.normal(size=50), np.full(50, 0.1)])
-    assert shift_of(make_objective(Design(X), np.sign(X[:, 0]), hg.Logistic(), hg.L2(1.0)), "newton") is None
+    assert shift_of(Design(X)) is None

@@ -20,6 +20,7 @@ from hinge.solvers.block_descent import BlockCoordinateDescent, block_path
 from hinge.solvers.proximal_newton import ProximalNewton, penalty_path
 from hinge.solvers.run import Result, solve
 from hinge.solvers.scikit_learn_names import counterpart
+from hinge.solvers.shifted import shift_of
 
 
 def largest_strength(objective: Objective) -> float:
@@ -58,9 +59,8 @@ def path_weights(
         W, B, _ = _native_path(objective, strengths, tol, max_iter)
         return W.T, B
     if solver == "auto" and not BlockCoordinateDescent().missing(objective):
-        unit = objective.with_penalty(objective.penalty.with_strength(1.0))
         limit = max_iter or BlockCoordinateDescent.default_max_iter
-        W, B = block_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+        W, B = _block_path(objective, np.asarray(strengths, dtype=np.float64), tol, limit)
         return np.moveaxis(W, 0, -1), B.T
     results = solve_path(objective, strengths, tol=tol, max_iter=max_iter, solver=solver)
     W, B = np.stack([r.w for r in results], axis=-1), np.stack([r.b for r in results], axis=-1)
@@ -68,9 +68,23 @@ def path_weights(
 
 
 def _native_path(objective: Objective, strengths: Any, tol: float, max_iter: int | None) -> tuple[Any, Any, Any]:
-    unit = objective.with_penalty(objective.penalty.with_strength(1.0))
+    unit, row = _unit_problem(objective)
     limit = max_iter or ProximalNewton.default_max_iter
-    return penalty_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+    W, B, iterations = penalty_path(unit, np.asarray(strengths, dtype=np.float64), tol=tol, max_iter=limit)
+    return W, B if row is None else B - W @ row, iterations
+
+
+def _block_path(objective: Objective, strengths: np.ndarray, tol: float, limit: int) -> tuple[Any, Any]:
+    unit, row = _unit_problem(objective)
+    W, B = block_path(unit, strengths, tol=tol, max_iter=limit)
+    return W, B if row is None else B - np.einsum("kjt,j->kt", W, row)
+
+
+def _unit_problem(objective: Objective) -> tuple[Objective, np.ndarray | None]:
+    """The problem with a penalty of strength one, on shifted columns if some are far from zero, and the row subtracted."""
+    unit = objective.with_penalty(objective.penalty.with_strength(1.0))
+    shift = shift_of(objective.design) if objective.fit_intercept else None
+    return (unit, None) if shift is None else (shift.reduced(unit), shift.row)
 
 
 def solve_path(

@@ -221,6 +221,7 @@ class Solver:
     default_max_iter: ClassVar[int] = 1000
     iterative: ClassVar[bool] = True  # whether the start matters
     passes: ClassVar[float] = 1.0  # passes over X and X' per iteration
+    shifts: ClassVar[bool] = False  # whether dense columns far from zero are shifted first (hinge.solvers.shifted)
     factors: ClassVar[bool] = False  # whether an iteration forms and factors a Gram matrix, of rows or of columns
 
     def missing(self, objective: Objective) -> list[Need]:

@@ -32,6 +32,7 @@ class BlockCoordinateDescent(Solver):
     """Updates the weights of one feature for all targets at a time."""
 
     name: ClassVar[str] = "block-coordinate-descent"
+    shifts: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.ROW_NORMS, Need.SEVERAL_OUTPUTS, Need.NO_OFFSET)
     default_max_iter: ClassVar[int] = 20_000
 

@@ -25,7 +25,7 @@ from hinge.problem.numerics import OVERFLOWED, weighted_sum
 from hinge.problem.objective import Array, Objective
 from hinge.solvers.base import Need, Solution, Solver, Status, Stop
 from hinge.solvers.lsqr import lsqr
-from hinge.solvers.shifted import shift_of_columns
+from hinge.solvers.shifted import shift_of
 
 REFINEMENTS = 2
 # Iterative refinement is skipped if the error of the weights, estimated from the condition number, is below this.
@@ -94,7 +94,7 @@ class Centred:
         *,
         moments: Callable[[], Array] | None = None,
     ) -> None:
-        shift = shift_of_columns(design) if fit_intercept else None
+        shift = shift_of(design) if fit_intercept else None
         self._row: Array | float = 0.0
         if shift is not None:
             self._row, design, moments = shift.row, shift.design, None

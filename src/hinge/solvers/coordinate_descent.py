@@ -41,6 +41,7 @@ class CoordinateDescent(Solver):
     order: str = "cyclic"
 
     name: ClassVar[str] = "coordinate-descent"
+    shifts: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.SQUARED, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 5000
 

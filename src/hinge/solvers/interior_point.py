@@ -40,6 +40,7 @@ class InteriorPoint(Solver):
     """About twenty Newton steps of n d min(n, d) operations on the optimality conditions, whatever the conditioning."""
 
     name: ClassVar[str] = "interior-point"
+    shifts: ClassVar[bool] = True
     factors: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.PIECEWISE_LINEAR, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 100

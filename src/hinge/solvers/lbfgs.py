@@ -47,6 +47,7 @@ class LBFGS(Solver):
     rules: tuple[Rule, ...] | Rule = ()
 
     name: ClassVar[str] = "lbfgs"
+    shifts: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.GRADIENT, Need.SMOOTH_PENALTY)
     default_max_iter: ClassVar[int] = 2000
 

@@ -26,6 +26,7 @@ class MultinomialNewton(Solver):
     """Newton's method over all classes: a few iterations, for up to a few hundred weights."""
 
     name: ClassVar[str] = "multinomial-newton"
+    shifts: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.SOFTMAX, Need.RIDGE)
     default_max_iter: ClassVar[int] = 100
 
@@ -95,6 +96,7 @@ class MultinomialNewtonCG(Solver):
     """
 
     name: ClassVar[str] = "multinomial-newton-cg"
+    shifts: ClassVar[bool] = True
     passes: ClassVar[float] = 10.0
     needs: ClassVar[tuple[Need, ...]] = (Need.SOFTMAX, Need.RIDGE, Need.NO_OFFSET)
     default_max_iter: ClassVar[int] = 100

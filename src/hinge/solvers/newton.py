@@ -20,6 +20,7 @@ class Newton(Solver):
     """Newton's method with a factored Hessian: a few iterations, for up to a few thousand features."""
 
     name: ClassVar[str] = "newton"
+    shifts: ClassVar[bool] = True
     factors: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.SECOND, Need.CONVEX, Need.RIDGE, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 100

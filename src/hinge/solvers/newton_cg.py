@@ -20,6 +20,7 @@ class NewtonCG(Solver):
     """Newton's method without a d × d matrix."""
 
     name: ClassVar[str] = "newton-cg"
+    shifts: ClassVar[bool] = True
     passes: ClassVar[float] = 10.0
     needs: ClassVar[tuple[Need, ...]] = (Need.SECOND, Need.CONVEX, Need.RIDGE, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 200

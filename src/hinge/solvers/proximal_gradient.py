@@ -48,6 +48,7 @@ class ProximalGradient(Solver):
     rules: tuple[Rule, ...] | Rule = ()
 
     name: ClassVar[str] = "proximal-gradient"
+    shifts: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (Need.GRADIENT,)
     default_max_iter: ClassVar[int] = 20_000
 
@@ -81,8 +82,7 @@ class ProximalGradient(Solver):
 
 def _largest_column(objective: Objective) -> float:
     """The root of the largest mean square of a column; 1 if that is zero or overflows."""
-    with np.errstate(over="ignore"):
-        size = float(np.sqrt(np.max(objective.design.square_sums(objective.c), initial=0.0)))
+    size = float(np.sqrt(np.max(objective.square_sums, initial=0.0)))
     return size if 0.0 < size < 1e150 else 1.0
 
 

@@ -22,6 +22,7 @@ class ProximalNewton(Solver):
     """Quadratic models on a growing working set: the fastest solver for sparse solutions."""
 
     name: ClassVar[str] = "proximal-newton"
+    shifts: ClassVar[bool] = True
     passes: ClassVar[float] = 10.0
     needs: ClassVar[tuple[Need, ...]] = (Need.SECOND, Need.CONVEX, Need.COORDINATES, Need.ONE_OUTPUT)
     default_max_iter: ClassVar[int] = 200

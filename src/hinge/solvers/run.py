@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.problem.callers import callers_level
+from hinge.errors import callers_level
 from hinge.problem.certificates.certificate import Certificate, with_run
 from hinge.problem.certificates.linear import certificate
 from hinge.problem.numerics import OVERFLOWED
@@ -266,7 +266,7 @@ def minimise(
     missing = [] if automatic else chosen.missing(objective)
     if missing:
         raise ValueError(_refusal(chosen.name, missing, objective))
-    shift = shift_of(objective, chosen.name)
+    shift = shift_of(objective.design) if chosen.shifts and objective.fit_intercept else None
     if shift is not None:
         return _minimise_shifted(
             shift, objective, start, callback=callback, solver=chosen, tol=tol, max_iter=max_iter, history=history,

@@ -1,8 +1,9 @@
-"""Columns far from zero: the same problem with a constant row subtracted from X, for methods that factor X'X or a Hessian.
+"""Columns far from zero: the same problem with a constant row subtracted from X.
 
 Problem     min_{W,b} Σ cᵢ ℓ(yᵢ, W'xᵢ + b) + Ω(W) where |mean| ≫ deviation in some columns of X
 Reduction   for any row μ, W'x + b = W'(x − μ) + (b + W'μ): the unpenalised bias absorbs the shift. The Hessian of the
-            bias and such columns is singular up to rounding before the shift and regular after it.
+            bias and such columns is singular up to rounding before the shift and regular after it, and the steps of
+            first-order methods are no longer limited by the size of the mean.
 """
 
 from __future__ import annotations
@@ -15,9 +16,6 @@ import numpy as np
 from hinge._native import Design
 from hinge.problem.objective import Array, Objective
 
-SOLVERS_BY_HESSIAN = (
-    "newton", "fisher-scoring", "interior-point", "proximal-newton", "multinomial-newton", "multinomial-newton-cg",
-)  # fmt: skip
 SAMPLE, LEAST, ENTRIES = 64, 8, 1 << 14  # rows from which means and deviations are estimated: fewer of wide matrices
 FAR = 1e3  # a column is shifted if its mean is at least this many deviations from zero
 CONSTANT = 1e12  # ... and is constant up to rounding from this many on
@@ -46,14 +44,7 @@ class Shift:
 _KNOWN: weakref.WeakKeyDictionary[Design, Shift | None] = weakref.WeakKeyDictionary()
 
 
-def shift_of(objective: Objective, solver: str) -> Shift | None:
-    """The shift for this solver; None if no column is far from zero."""
-    if solver not in SOLVERS_BY_HESSIAN or not objective.fit_intercept:
-        return None
-    return shift_of_columns(objective.design)
-
-
-def shift_of_columns(design: Design) -> Shift | None:
+def shift_of(design: Design) -> Shift | None:
     """The shift of the columns that are far from zero; None if there are none, and for sparse matrices."""
     if not isinstance(design.source, np.ndarray):
         return None

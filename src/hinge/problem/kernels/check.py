@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.problem.callers import callers_level
+from hinge.errors import callers_level
 from hinge.problem.kernels import evaluate
 from hinge.problem.kernels.base import Kernel
 from hinge.problem.kernels.custom import Precomputed, as_kernel
