@@ -53,7 +53,7 @@ SOURCES = {
     "ewt_genres": _development("genre"), "Benefits": _held_out("ui", "r"),
     "bike_sharing_hour": _development("cnt"), "chess": _held_out("class", "keel"),
     "crx": _development("class", "keel"), "MedExp": _held_out("med", "r"),
-    "contraceptive": _development("class", "keel"), "texture": _held_out("class", "keel"),
+    "contraceptive": _development("class", "keel"), "texture": _development("class", "keel"),
     "kin8nm": _development("y"), "housevotes": _held_out("class", "keel"),
     "segment": _development("class", "keel"), "NOxEmissions": _held_out("LNOx", "r"),
     "motorcycle_ohlsson": _development("antskad", "shared", "rownames"), "wdbc": _held_out("class", "keel"),
