@@ -215,6 +215,55 @@ def test_slow_families_that_did_well_on_few_rows_come_before_more_settings(rng, 
     assert order.index("forest") < second < order.index("network")
 
 
+def attempts(search, monkeypatch, losses, seconds_of):
+    """Replace fits by trials of known mean losses and durations; returns the settings in the order of their turns."""
+    order, noise = [], np.random.default_rng(0).normal(size=len(search.y))
+
+    def attempt(family, setting, *_):
+        order.append((family.name, setting.name))
+        loss = losses[family.name] + 0.01 * noise
+        search.results.append(Trial(family, setting, "done", loss, fit_seconds=seconds_of[family.name]))
+
+    monkeypatch.setattr(search, "_try", attempt)
+    monkeypatch.setattr(search, "_look", lambda family, seconds: None)
+    return order
+
+
+def test_settings_that_take_no_time_come_before_slow_families(rng, monkeypatch):
+    """Three hundredths of a second per fit are nothing in a minute; seconds are not."""
+    search = problem(rng, 3000)
+    names = ("baseline", "linear", "sparse", "forest")
+    losses = {"baseline": 1.0, "linear": 0.5, "sparse": 0.5, "forest": 0.6}
+    order = attempts(search, monkeypatch, losses, {"baseline": 0.0, "linear": 0.03, "sparse": 2.0, "forest": 1.0})
+    search.run([BY_NAME[name] for name in names], 60.0)
+    turns = [family for family, _ in order]
+    assert turns.count("linear") == len(BY_NAME["linear"].settings)
+    assert max(k for k, name in enumerate(turns) if name == "linear") < turns.index("forest")
+    assert max(k for k, name in enumerate(turns) if name == "sparse") > turns.index("forest")
+
+
+def test_a_family_far_behind_gets_no_more_settings(rng, monkeypatch):
+    for loss, count in ((0.1, 1), (0.9, 3)):
+        search = problem(rng, 3000)
+        losses = {"baseline": 2.0, "linear": loss, "boosting": 1.0}
+        order = attempts(search, monkeypatch, losses, dict.fromkeys(losses, 5.0))
+        search.run([BY_NAME[name] for name in losses], 60.0)
+        assert [family for family, _ in order].count("boosting") == count
+
+
+def test_strengths_below_the_grid_are_found(rng):
+    """Without noise the least penalty is the best: the search follows it beyond the last strength of its grid."""
+    search = problem(rng)
+    search.y = search.frame.to_numpy() @ np.array([1.0, 2.0, -1.0, 0.5])
+    search.simple = False
+    search.run([BY_NAME["baseline"], BY_NAME["linear"]], 600.0)
+    penalty, strength = search.best("linear").setting.values
+    assert penalty == "L2"
+    assert strength < min(setting.values[1] for setting in BY_NAME["linear"].settings)
+    drawn = [BY_NAME["linear"].vary(rng, ("L2", 1e-3)).values for _ in range(50)]
+    assert all(name == "L2" and 1e-3 / 30 <= value <= 30e-3 for name, value in drawn)
+
+
 def test_variations_stay_near_the_best_setting(rng):
     for name in ("boosting", "kernel", "forest", "network"):
         family = BY_NAME[name]
