@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import hinge as hg
 
@@ -91,3 +92,27 @@ def test_a_generator_is_a_seed_too(cls, rng):
     np.testing.assert_array_equal(weights(np.random.RandomState(1)), weights(np.random.RandomState(1)))
     np.testing.assert_array_equal(weights(np.int64(3)), weights(3))
     assert not np.array_equal(weights(np.random.RandomState(1)), weights(np.random.RandomState(2)))
+
+
+@pytest.mark.mission("W9")
+@pytest.mark.parametrize("cls", [hg.SGDRegressor, hg.SGDClassifier])
+@pytest.mark.parametrize("over", ["arrays", "blocks"])
+def test_steps_that_diverge_are_reported(cls, over, rng):
+    """Columns ten deviations from zero make steps of the default length diverge; standardised ones do not."""
+    X = rng.normal(size=(400, 5))
+    score = X @ np.array([1.0, -1.0, 2.0, 0.5, 1.0])
+    y = score if cls is hg.SGDRegressor else (score > 0).astype(int)
+
+    def fit(A):
+        data = (A, y) if over == "arrays" else (hg.scan(A, target=y, block_rows=100),)
+        return cls(random_state=0).fit(*data)
+
+    assert fit(X).certificate_.primal < 1.0
+    with pytest.warns(ConvergenceWarning, match=r"The steps diverged: the objective is .* with zero weights"):
+        model = fit(X + 20.0)
+    assert model.certificate_.primal > 10.0
+
+
+def test_a_constant_target_does_not_count_as_divergence(rng):
+    model = hg.SGDRegressor(random_state=0).fit(rng.normal(size=(100, 3)), np.full(100, 3.0))
+    assert model.certificate_.primal < 1e-2

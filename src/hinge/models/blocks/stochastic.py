@@ -37,14 +37,14 @@ def fit_stochastic(estimator: Any, passes: Passes) -> None:
     ended = _epochs(estimator, passes, problems, rate, options, found.rows)
     estimator.n_iter_ = max(estimator.n_iter_, 1)
     estimator._show(stand_in.X.dtype)
-    certificates = []
+    certificates, constants = [], []
     for stream, problem in zip(estimator._state, problems):
         w, b = estimator._shown(stream)
-        still, zero = problem.zero()
-        certificates.append(
-            certificate_from_sums(problem, Point(w, b, still, zero), problem.dual_sums, tol=CERTIFICATE_TOL)
-        )
-    estimator._conclude(certificates, ended, stacklevel=6)
+        point = Point(w, b, *problem.zero())
+        sums = problem.dual_sums(point)
+        constants.append(sums.constant_risk)
+        certificates.append(certificate_from_sums(problem, point, problem.dual_sums, tol=CERTIFICATE_TOL, first=sums))
+    estimator._conclude(certificates, constants, ended, stacklevel=6)
 
 
 def by_rows(block: Block) -> Any:

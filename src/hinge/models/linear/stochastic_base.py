@@ -34,6 +34,7 @@ SHORTER = 0.1  # steps that make the weights overflow are repeated at a tenth of
 TRIES = 12
 CERTIFICATE_PASSES = 10
 CERTIFICATE_TOL = 1e-6  # tolerance of certificates; ``tol`` of the estimators is a change of the loss between epochs
+DIVERGED = 10.0  # steps that end at so many times the objective of a constant have diverged
 SLOWEST_BIAS = 0.01
 SAMPLED_ROWS = 1000
 
@@ -84,6 +85,16 @@ def certify_stream(objective: Objective, w: np.ndarray, b: np.ndarray, epochs: i
     # The full certificate takes about ten passes over X, and pays off only if the budget allows its Newton step.
     full = epochs >= CERTIFICATE_PASSES and newton_flops(objective, objective.d) <= budget(flops)
     return (certificate if full else quick_certificate)(objective, w, b, fit_flops=flops)
+
+
+def _of_constant(objective: Objective) -> float:
+    """The risk of the best constant, at least a hundredth of that of zero scores."""
+    scores = np.zeros(objective.n)
+    zero = objective.risk_of_scores(scores)
+    if not objective.fit_intercept:
+        return zero
+    best = objective.best_constant()
+    return max(objective.risk_of_scores(scores + best), 0.01 * zero) if np.isfinite(best) else zero
 
 
 def share_of_nonzeros(X: Any) -> float:
@@ -206,10 +217,15 @@ class StochasticModel(Certifiable, LinearModel):
         self.n_iter_ = max(s.epochs for s in self._state)
         self._show(X.dtype)
         certified = [certify_stream(o, *self._shown(s), s.epochs) for s, o in zip(self._state, objectives)]
-        self._conclude(certified, all(ended), stacklevel=4)
+        self._conclude(certified, [_of_constant(o) for o in objectives], all(ended), stacklevel=4)
 
-    def _conclude(self, certificates: list[Certificate], ended: bool, *, stacklevel: int) -> None:
-        """Set ``certificate_``, the worst one of the problems; warn if the loss was still falling at ``max_iter``."""
+    def _conclude(
+        self, certificates: list[Certificate], constants: list[float], ended: bool, *, stacklevel: int
+    ) -> None:
+        """Set ``certificate_``, the worst one of the problems; warn if the steps diverged, or the loss was still falling.
+
+        ``constants`` are the objectives of zero weights.
+        """
         self.certificate_ = with_run(
             max(certificates, key=lambda c: c.error),
             solver="sgd",
@@ -217,7 +233,17 @@ class StochasticModel(Certifiable, LinearModel):
             seconds=np.nan,
             status=(Status.RULE if ended else Status.MAX_ITER).value,
         )
-        if not ended and self.tol is not None:
+        if self.tol is None:  # so many epochs were wanted
+            return
+        wrong = [k for k, c in enumerate(certificates) if c.primal > DIVERGED * constants[k]]
+        if wrong:
+            warnings.warn(
+                f"The steps diverged: the objective is {certificates[wrong[0]].primal:.3g}, and {constants[wrong[0]]:.3g} with "
+                "zero weights. Standardise the columns (sklearn.preprocessing.StandardScaler), or lower eta0.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+        elif not ended:
             warnings.warn(
                 f"The loss was still falling after max_iter={self.max_iter} epochs; raise max_iter or tol.",
                 ConvergenceWarning,

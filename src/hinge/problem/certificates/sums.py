@@ -107,7 +107,7 @@ def linearised(objective: Objective, z: Array, dz: Array) -> Array:
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # sums that overflow give no bound
 def certificate_from_sums(
-    objective: Any, point: Point, total: Callable[[Point], DualSums], *, tol: float
+    objective: Any, point: Point, total: Callable[[Point], DualSums], *, tol: float, first: DualSums | None = None
 ) -> Certificate:
     """Certify the weights of a point.
 
@@ -121,8 +121,10 @@ def certificate_from_sums(
         :func:`dual_sums` over all examples; called once or twice.
     tol : float
         The error that was asked for.
+    first : DualSums, optional
+        Those at the point, if they are known.
     """
-    sums = total(point)
+    sums = total(point) if first is None else first
     w, b = point.weights
     primal = sums.risk + objective.penalty.value(w)
     best = -np.inf
