@@ -54,13 +54,18 @@ def shift_of(design: Design) -> Shift | None:
 
 
 def _find(X: np.ndarray) -> Shift | None:
-    rows = int(np.clip(ENTRIES // max(X.shape[1], 1), LEAST, SAMPLE))
-    sample = X[:: max(1, len(X) // rows)].astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # columns that overflow are not shifted
-        mean = sample.mean(axis=0)
-        size, deviation = np.abs(mean), np.sqrt(np.mean((sample - mean) ** 2, axis=0))
-    far = (size > FAR * deviation) & (size < CONSTANT * deviation)
+    mean, deviations = distances_from_zero(X)
+    far = (deviations > FAR) & (deviations < CONSTANT)
     if not far.any():
         return None
     row = np.where(far, mean, 0.0)
     return Shift(row, Design(X - row))
+
+
+def distances_from_zero(X: np.ndarray) -> tuple[Array, Array]:
+    """Means of columns, and how many deviations they are from zero; estimated from a few rows."""
+    rows = int(np.clip(ENTRIES // max(X.shape[1], 1), LEAST, SAMPLE))
+    sample = X[:: max(1, len(X) // rows)].astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of columns that overflow nothing is known
+        mean = sample.mean(axis=0)
+        return mean, np.abs(mean) / np.sqrt(np.mean((sample - mean) ** 2, axis=0))

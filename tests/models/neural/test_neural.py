@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn import neural_network
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -303,3 +305,16 @@ def test_displays(capsys: pytest.CaptureFixture) -> None:
     figure, given = plt.subplots()
     assert hg.MLPClassifier(5, random_state=0, **QUIET).fit(X, y).plot_history(given) is given
     plt.close(figure)
+
+
+@pytest.mark.parametrize("model", [hg.MLPRegressor(max_iter=300), hg.Learner(hg.Network((8,)), hg.Squared())])
+def test_columns_far_from_zero_are_named(model, rng):
+    X = rng.normal(size=(200, 3))
+    y = X @ np.ones(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clone(model).fit(X + np.array([50.0, 0.0, 0.0]), y)
+        clone(model).fit(np.column_stack([X, np.full(200, 1e6)]), y)  # a constant column says nothing, far or near
+    with pytest.warns(UserWarning, match=r"The mean of column 1 is .* times its deviation: networks learn little"):
+        clone(model).fit(X + np.array([0.0, 1000.0, 0.0]), y)

@@ -32,6 +32,7 @@ from hinge.models.neural.training import (
     run_epoch,
     train,
     train_lbfgs,
+    warn_if_far,
 )
 from hinge.problem.losses import Loss
 
@@ -162,6 +163,7 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
             self._check_same_classes(y)
         targets, outputs = self._encode(y, reset=not going_on)
         data, mean_weight = make_data(X, targets, self._example_weights(y, weight))
+        warn_if_far(data.X)
         rng = check_random_state(self.random_state)
         training, held_out = self._split(data, rng)
         batch = self._batch(training.n)

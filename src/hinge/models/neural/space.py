@@ -13,7 +13,7 @@ from hinge._parameters import Constraints, above, between, check_values, count, 
 from hinge.models.learner import Fit, Task, minimise
 from hinge.models.neural.engine import ACTIVATIONS, Arrays, Engine, Rule, initial_weights, scores, unpack
 from hinge.models.neural.settings import SOLVERS, hidden_sizes
-from hinge.models.neural.training import Data, History, Plan, make_data, objective, train, train_lbfgs
+from hinge.models.neural.training import Data, History, Plan, make_data, objective, train, train_lbfgs, warn_if_far
 from hinge.problem.certificates.certificate import Certificate
 from hinge.problem.certificates.stationarity import certificate_of_gradients
 from hinge.problem.losses import Loss
@@ -88,6 +88,7 @@ def _as_double(engine: Engine) -> tuple[Arrays, Arrays]:
 def _(space: Network, task: Task) -> Fit:
     start, solver = time.perf_counter(), _check(space, task)
     data, _ = make_data(task.X, task.y, task.sample_weight)
+    warn_if_far(data.X)
     rng = check_random_state(task.random_state)
     sizes = [task.X.shape[1], *space.hidden, task.classes or 1]
     batch = min(space.batch_size, data.n)

@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from hinge.errors import callers_level
 from hinge.models.base import drop_absent
 from hinge.models.neural.display import Progress
 from hinge.models.neural.engine import Arrays, Engine, criterion, examples, pack, unpack
 from hinge.models.neural.learning_rate import SGD_ONLY, LearningRate
 from hinge.problem.losses import Loss
+from hinge.solvers.shifted import CONSTANT, distances_from_zero
 
 SMALLEST_RATE = 1e-6
+FAR = 300.0  # a warning is issued of columns whose means are so many deviations from zero
 
 
 @dataclass
@@ -46,6 +50,21 @@ def make_data(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Data, f
         return Data(X, y, np.ones(X.shape[0])), 1.0
     mean = float(weight.mean())
     return Data(X, y, np.ascontiguousarray(weight / mean, dtype=np.float64)), mean
+
+
+def warn_if_far(X: Any) -> None:
+    """Warn of columns so far from zero that the first layer hardly sees how they vary."""
+    if scipy.sparse.issparse(X):
+        return
+    _, distances = distances_from_zero(X)
+    far = np.flatnonzero((distances > FAR) & (distances < CONSTANT))
+    if len(far):
+        warnings.warn(
+            f"The mean of column {far[0]} is {distances[far[0]]:.3g} times its deviation: networks learn little from such "
+            "columns. Standardise them (sklearn.preprocessing.StandardScaler).",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
 
 
 @dataclass
