@@ -734,3 +734,17 @@ def test_ard_of_fewer_rows_than_columns_follows_the_formulas_of_many(rng, sparse
     tall.fit(np.tile(X, (4, 1)), np.tile(y, 4), sample_weight=np.tile(s, 4) / 4)
     np.testing.assert_allclose(model.coef_, tall.coef_, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose([model.alpha_, *model.lambda_], [tall.alpha_, *tall.lambda_], rtol=1e-5)
+
+
+@pytest.mark.mission("B3")
+@pytest.mark.parametrize("unit", [1.0, 1e4, 1e6, 1e9])
+@pytest.mark.parametrize("shape", [(200, 5), (12, 20)])
+@pytest.mark.parametrize("cls", [hg.BayesianRidge, hg.ARDRegression])
+def test_the_evidence_is_maximal_in_any_unit_of_the_target(cls, shape, unit, rng):
+    """With targets of 1e6 the iteration that starts at a precision of one ends at weights of zero, where the evidence is lower."""
+    X = rng.normal(size=shape)
+    y = X[:, :3] @ np.array([3.0, -2.0, 1.0]) + 0.1 * rng.normal(size=len(X))
+    model = cls(compute_score=True).fit(X, unit * y)
+    assert model.score(X, unit * y) > 0.9
+    nothing = -0.5 * len(X) * (1.0 + np.log(2.0 * np.pi * np.var(unit * y)))
+    assert model.scores_[-1] > nothing

@@ -13,6 +13,7 @@ from hinge._parameters import Constraints, at_least
 from hinge.models.base import check_fit, require_no_overflow
 from hinge.models.bayes.evidence import EPS, EvidenceRegressor, precision
 from hinge.models.bayes.predictive import Array
+from hinge.models.bayes.ridge import HARDLY_ANY
 from hinge.models.callbacks import iterations, with_callbacks
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.closed_form import Centred
@@ -84,41 +85,57 @@ class ARDRegression(EvidenceRegressor):
         yy = total * float(weighted_sum(problem.c, problem.Y[:, 0] ** 2))
         posterior_of = _WidePosteriors(problem, total) if len(y) < d else _Posteriors(problem, total, moment)
         require_no_overflow(moment, yy)
-        alpha: float = 1.0 / (yy / total + EPS)
-        lam, w = np.ones(d), np.zeros(d)
-        kept = np.arange(d)
-        self.scores_ = []
+        alpha0 = 1.0 / (yy / total + EPS)
         with iterations(self, X, y, self.max_iter) as report:
-            for iteration in range(1, self.max_iter + 1):
-                self.n_iter_ = iteration
-                posterior = posterior_of(kept, alpha, lam)
-                old, w = w, np.zeros(d)
-                w[kept] = posterior.mean
-                misfit = max(yy - 2.0 * float(w @ moment) + posterior_of.square(w), EPS * yy)
-                if self.compute_score:
-                    self.scores_.append(self._score(w, lam, alpha, misfit, posterior.logdet, total))
-                gamma = 1.0 - lam[kept] * posterior.variances
-                squares = w[kept] ** 2 + 2.0 * self.lambda_2
-                # The precision of a weight of zero is infinite without a prior.
-                lam[kept] = np.divide(
-                    gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares != 0
-                )
-                misfit += 2.0 * self.alpha_2
-                alpha = precision(total - gamma.sum() + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
-                require_no_overflow(np.divide(1.0, alpha))
-                kept = np.flatnonzero(lam < self.threshold_lambda)
-                w[lam >= self.threshold_lambda] = 0.0
-                stopped = report is not None and report(None)
-                if stopped or not len(kept) or (self.n_iter_ > 1 and float(np.abs(old - w).sum()) < self.tol):
-                    break
-        posterior = posterior_of(kept, alpha, lam)
+            found = self._maximise(posterior_of, moment, yy, total, alpha0, 1.0, report)
+            # Far from the unit of y the priors of α and λ, not the data, may decide where the iteration ends.
+            if found.used < HARDLY_ANY:
+                natural = alpha0 * float(np.mean(posterior_of.column_squares())) / total  # weights of sd(y)/sd(x)
+                again = self._maximise(posterior_of, moment, yy, total, alpha0, natural or 1.0, report)
+                found = max(found, again, key=lambda run: run.score)
+        posterior = posterior_of(found.kept, found.alpha, found.lam)
         self.sigma_ = posterior.covariance()
         w = np.zeros(d)
-        w[kept] = posterior.mean
-        self.alpha_, self.lambda_ = float(alpha), lam
-        self.scores_ = np.array(self.scores_)
+        w[found.kept] = posterior.mean
+        self.alpha_, self.lambda_, self.n_iter_ = found.alpha, found.lam, found.iterations
+        self.scores_ = np.array(found.scores)
         self._adopt(X, problem, w, total)
         return self
+
+    def _maximise(
+        self, posterior_of: Any, moment: Array, yy: float, total: float, alpha: float, precision_at_first: float,
+        report: Any,
+    ) -> _Run:  # fmt: skip
+        """Fixed-point iterations for α and the precisions of the weights, which are equal at first."""
+        d, done, used, score = len(moment), 0, 0.0, -np.inf
+        lam, w, kept = np.full(d, precision_at_first), np.zeros(d), np.arange(d)
+        scores: list[float] = []
+        while done < self.max_iter:
+            done += 1
+            posterior = posterior_of(kept, alpha, lam)
+            old, w = w, np.zeros(d)
+            w[kept] = posterior.mean
+            misfit = max(yy - 2.0 * float(w @ moment) + posterior_of.square(w), EPS * yy)
+            with np.errstate(invalid="ignore"):  # infinite precisions have no density
+                score = self._score(w, lam, alpha, misfit, posterior.logdet, total)
+            scores.append(score)
+            gamma = 1.0 - lam[kept] * posterior.variances
+            used = float(gamma.sum())
+            squares = w[kept] ** 2 + 2.0 * self.lambda_2
+            # The precision of a weight of zero is infinite without a prior.
+            lam[kept] = np.divide(
+                gamma + 2.0 * self.lambda_1, squares, out=np.full(len(kept), np.inf), where=squares != 0
+            )
+            misfit += 2.0 * self.alpha_2
+            alpha = float(precision(total - used + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2"))
+            require_no_overflow(np.divide(1.0, alpha))
+            kept = np.flatnonzero(lam < self.threshold_lambda)
+            w[lam >= self.threshold_lambda] = 0.0
+            stopped = report is not None and report(None)
+            if stopped or not len(kept) or (done > 1 and float(np.abs(old - w).sum()) < self.tol):
+                break
+        score = score if np.isfinite(score) else -np.inf
+        return _Run(alpha, lam, kept, used, score, scores if self.compute_score else [], done)
 
     @property
     def _used(self) -> NDArray[np.intp]:
@@ -132,6 +149,19 @@ class ARDRegression(EvidenceRegressor):
             logdet + total * np.log(alpha) + float(np.log(lam[kept]).sum()) - alpha * misfit
             - float(np.sum(lam * w**2)) - total * np.log(2.0 * np.pi)
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Where the iterations ended: precisions, the weights that are left, γ, and the log marginal likelihoods."""
+
+    alpha: float
+    lam: Array
+    kept: NDArray[np.intp]
+    used: float
+    score: float
+    scores: list[float]
+    iterations: int
 
 
 @dataclass(frozen=True)
@@ -154,6 +184,9 @@ class _Posteriors:
     def square(self, w: Array) -> float:
         """‖X̃w‖²."""
         return float(w @ self.G @ w)
+
+    def column_squares(self) -> Array:
+        return np.diag(self.G)
 
     def __call__(self, kept: NDArray[np.intp], alpha: float, lam: Array) -> _Posterior:
         root = 1.0 / np.sqrt(lam[kept])
@@ -185,6 +218,9 @@ class _WidePosteriors:
         """‖X̃w‖²."""
         scores = self.rows @ w
         return float(scores @ scores)
+
+    def column_squares(self) -> Array:
+        return np.einsum("ij,ij->j", self.rows, self.rows)
 
     def __call__(self, kept: NDArray[np.intp], alpha: float, lam: Array) -> _Posterior:
         root = 1.0 / np.sqrt(lam[kept])

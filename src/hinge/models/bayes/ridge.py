@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,8 @@ from hinge.models.bayes.predictive import Array
 from hinge.models.callbacks import iterations, with_callbacks
 from hinge.problem.numerics import weighted_sum
 from hinge.solvers.closed_form import Centred
+
+HARDLY_ANY = 1e-3  # effective weights, below which another start is tried
 
 
 class BayesianRidge(EvidenceRegressor):
@@ -35,7 +38,8 @@ class BayesianRidge(EvidenceRegressor):
     alpha_init : float, optional
         The first precision of the noise; 1/Var(y) by default.
     lambda_init : float, optional
-        The first precision of the weights; 1 by default.
+        The first precision of the weights; 1 by default, and if that ends with no weights to speak of, a second time from
+        their number over the squared norm of the least-squares weights, whichever has the higher likelihood.
     compute_score : bool
         Keep the log marginal likelihood of every iteration in ``scores_``.
     fit_intercept : bool
@@ -102,36 +106,43 @@ class BayesianRidge(EvidenceRegressor):
         e, basis, v = _eigenbasis(problem, total, n, d)
         fit = _Spectral(e, v, yy, total, d)
         alpha = 1.0 / (yy / total + EPS) if self.alpha_init is None else float(self.alpha_init)
-        lam = 1.0 if self.lambda_init is None else float(self.lambda_init)
-        c = fit.weights(alpha, lam)
-        self.scores_ = []
+        starts = [1.0, fit.natural_precision()] if self.lambda_init is None else [float(self.lambda_init)]
         with iterations(self, X, y, self.max_iter) as report:
-            for iteration in range(1, self.max_iter + 1):
-                self.n_iter_ = iteration
-                if self.compute_score:
-                    self.scores_.append(self._score(fit, c, alpha, lam))
-                gamma = float(np.sum(alpha * e / (lam + alpha * e)))
-                squares, misfit = float(c @ c) + 2.0 * self.lambda_2, fit.residual(c) + 2.0 * self.alpha_2
-                new_lam = precision(gamma + 2.0 * self.lambda_1, squares, "All weights are 0", "lambda_2")
-                new_alpha = precision(total - gamma + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
-                require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
-                before, now = np.array([lam, alpha]), np.array([new_lam, new_alpha])
-                still = bool(np.all(before > 0) and np.all(np.abs(np.log(now / before)) < self.tol))
-                alpha, lam, old = new_alpha, new_lam, c
-                c = fit.weights(alpha, lam)
-                stopped = report is not None and report(None)
-                if stopped or (still and float(np.abs(basis @ (c - old)).sum()) < self.tol):
-                    break
-        self.alpha_, self.lambda_ = alpha, lam
-        if self.compute_score:
-            self.scores_.append(self._score(fit, c, alpha, lam))
-        self.scores_ = np.array(self.scores_)
+            found = self._maximise(fit, basis, alpha, starts[0], report)
+            # Far from the unit of y the priors of α and λ, not the data, may decide where the iteration ends.
+            if len(starts) > 1 and fit.used(found.alpha, found.lam) < HARDLY_ANY:
+                found = max(found, self._maximise(fit, basis, alpha, starts[1], report), key=lambda run: run.score)
+        c, alpha, lam = found.c, found.alpha, found.lam
+        self.alpha_, self.lambda_, self.n_iter_ = alpha, lam, found.iterations
+        self.scores_ = np.array(found.scores)
         # Σ = (λI + αX̃'SX̃)⁻¹; directions outside the row space keep their prior variance.
         spread = 1.0 / (lam + alpha * e)
         self.sigma_ = (basis * (spread - 1.0 / lam)) @ basis.T
         self.sigma_[np.diag_indices(d)] += 1.0 / lam
         self._adopt(X, problem, basis @ c, total)
         return self
+
+    def _maximise(self, fit: _Spectral, basis: Array, alpha: float, lam: float, report: Any) -> _Run:
+        """Fixed-point iterations for α and λ from a start."""
+        c, scores, done = fit.weights(alpha, lam), [], 0
+        while done < self.max_iter:
+            done += 1
+            if self.compute_score:
+                scores.append(self._score(fit, c, alpha, lam))
+            gamma = fit.used(alpha, lam)
+            squares, misfit = float(c @ c) + 2.0 * self.lambda_2, fit.residual(c) + 2.0 * self.alpha_2
+            new_lam = precision(gamma + 2.0 * self.lambda_1, squares, "All weights are 0", "lambda_2")
+            new_alpha = precision(fit.total - gamma + 2.0 * self.alpha_1, misfit, "y is constant", "alpha_2")
+            require_no_overflow(*(np.log([v]) if v > 0 else np.inf for v in (new_lam, new_alpha)))
+            before, now = np.array([lam, alpha]), np.array([new_lam, new_alpha])
+            still = bool(np.all(before > 0) and np.all(np.abs(np.log(now / before)) < self.tol))
+            alpha, lam, old = new_alpha, new_lam, c
+            c = fit.weights(alpha, lam)
+            stopped = report is not None and report(None)
+            if stopped or (still and float(np.abs(basis @ (c - old)).sum()) < self.tol):
+                break
+        score = self._score(fit, c, alpha, lam)
+        return _Run(c, alpha, lam, score, [*scores, score] if self.compute_score else [], done)
 
     def _score(self, fit: _Spectral, c: Array, alpha: float, lam: float) -> float:
         """The log marginal likelihood with the priors of α and λ."""
@@ -141,6 +152,18 @@ class BayesianRidge(EvidenceRegressor):
             fit.d * np.log(lam) + fit.total * np.log(alpha) - alpha * fit.residual(c) - lam * float(c @ c)
             + logdet - fit.total * np.log(2.0 * np.pi)
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Where the iterations for α and λ ended: the weights in the eigenbasis, and the log marginal likelihoods."""
+
+    c: Array
+    alpha: float
+    lam: float
+    score: float
+    scores: list[float]
+    iterations: int
 
 
 class _Spectral:
@@ -157,6 +180,15 @@ class _Spectral:
 
     def weights(self, alpha: float, lam: float) -> Array:
         return alpha * self.v / (lam + alpha * self.e)
+
+    def used(self, alpha: float, lam: float) -> float:
+        """γ = Σ αe/(λ + αe), the effective number of weights."""
+        return float(np.sum(alpha * self.e / (lam + alpha * self.e)))
+
+    def natural_precision(self) -> float:
+        """The number of weights over the squared norm of the least-squares weights; 1 if these are zero."""
+        squares = float(np.sum((self.v[self.inside] / self.e[self.inside]) ** 2))
+        return max(float(np.count_nonzero(self.inside)) / squares, np.finfo(float).tiny) if squares > 0 else 1.0
 
     def residual(self, c: Array) -> float:
         """‖y − Xw‖²."""
