@@ -307,6 +307,7 @@ def test_displays(capsys: pytest.CaptureFixture) -> None:
     plt.close(figure)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", [hg.MLPRegressor(max_iter=300), hg.Learner(hg.Network((8,)), hg.Squared())])
 def test_columns_far_from_zero_are_named(model, rng):
     X = rng.normal(size=(200, 3))
@@ -318,3 +319,16 @@ def test_columns_far_from_zero_are_named(model, rng):
         clone(model).fit(np.column_stack([X, np.full(200, 1e6)]), y)  # a constant column says nothing, far or near
     with pytest.warns(UserWarning, match=r"The mean of column 1 is .* times its deviation: networks learn little"):
         clone(model).fit(X + np.array([0.0, 1000.0, 0.0]), y)
+
+
+def test_training_that_ends_above_the_loss_of_a_constant_is_reported(rng):
+    """With targets of 1e-6 every loss is below tol: training ends at the random weights it began with."""
+    X = rng.normal(size=(300, 3))
+    y = X @ np.ones(3)
+    model = hg.MLPRegressor(random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the best constant has"):
+        model.fit(X, 1e-6 * y)
+    assert model.score(X, 1e-6 * y) < 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(model).set_params(tol=1e-2).fit(X, y)

@@ -33,6 +33,7 @@ from hinge.models.neural.training import (
     train,
     train_lbfgs,
     warn_if_far,
+    warn_if_worse_than_constant,
 )
 from hinge.problem.losses import Loss
 
@@ -177,6 +178,8 @@ class BaseNetwork(CallbackSupportMixin, Estimator):
                 self._fit_lbfgs(training, plan)
             else:
                 self._fit_epochs(training, held_out, plan)
+        if self.n_iter_ < plan.max_iter and training.y.ndim == 1 and is_regressor(self):
+            warn_if_worse_than_constant(self.score_loss(), training, self.loss_)
         return self
 
     def _check_same_classes(self, y: np.ndarray) -> None:

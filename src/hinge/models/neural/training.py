@@ -24,6 +24,7 @@ from hinge.problem.losses import Loss
 from hinge.solvers.shifted import CONSTANT, distances_from_zero
 
 SMALLEST_RATE = 1e-6
+WORSE = 2.0  # a warning is issued of losses so many times that of a constant
 FAR = 300.0  # a warning is issued of columns whose means are so many deviations from zero
 
 
@@ -63,6 +64,21 @@ def warn_if_far(X: Any) -> None:
             f"The mean of column {far[0]} is {distances[far[0]]:.3g} times its deviation: networks learn little from such "
             "columns. Standardise them (sklearn.preprocessing.StandardScaler).",
             UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def warn_if_worse_than_constant(loss: Loss, data: Data, reached: float) -> None:
+    """Warn if training ended by itself, at a loss far above that of the best constant."""
+    y = np.asarray(data.y, dtype=np.float64)
+    best = loss.baseline(y, data.weight)
+    constant = float(np.average(loss.value(y, np.full_like(y, best)), weights=data.weight))
+    if np.isfinite(constant) and 0.0 < WORSE * constant < reached:
+        warnings.warn(
+            f"Training ended at a loss of {reached:.3g}; the best constant has {constant:.3g}. Steps and tol are made for "
+            "columns and targets of about size one: standardise X and y (sklearn.compose.TransformedTargetRegressor), or lower "
+            "tol and learning_rate_init.",
+            ConvergenceWarning,
             stacklevel=callers_level(),
         )
 
