@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import hinge as hg
 from hinge.models.trees.inputs import Binned, Coder
@@ -365,3 +366,29 @@ def test_errors_name_the_wrong_setting(options, message, rng):
     X, y = make(rng, 50)
     with pytest.raises(ValueError, match=message):
         hg.HistGradientBoostingRegressor(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-12, 1e-8, 1e150])
+@pytest.mark.parametrize("model", [
+    hg.GradientBoostingRegressor(n_estimators=20, random_state=0),
+    hg.HistGradientBoostingRegressor(max_iter=20, random_state=0),
+    hg.HistGradientBoostingRegressor(max_iter=20, random_state=0, min_impurity_decrease=1e-3),
+])  # fmt: skip
+def test_the_unit_of_the_weights_does_not_matter(model, unit, rng):
+    """Limits of leaves are relative to the mean weight: tiny weights must not stop all splits."""
+    X = rng.normal(size=(200, 3))
+    y, weight = X[:, 0] + 0.1 * rng.normal(size=200), rng.uniform(0.5, 2.0, 200)
+    expected = clone(model).fit(X, y, sample_weight=weight).predict(X)
+    found = clone(model).fit(X, y, sample_weight=unit * weight).predict(X)
+    assert np.std(expected) > 0.5 * np.std(y)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_a_ridge_penalty_is_in_the_unit_of_the_weights(rng):
+    """Leaves are G/(H + l2): weights and penalty multiplied alike leave them as they are."""
+    X = rng.normal(size=(200, 3))
+    y, weight = X[:, 0] + 0.1 * rng.normal(size=200), rng.uniform(0.5, 2.0, 200)
+    model = hg.HistGradientBoostingRegressor(max_iter=20, l2_regularization=50.0)
+    expected = model.fit(X, y, sample_weight=weight).predict(X)
+    weak = hg.HistGradientBoostingRegressor(max_iter=20, l2_regularization=50.0 * 2.0**-40)
+    np.testing.assert_allclose(weak.fit(X, y, sample_weight=2.0**-40 * weight).predict(X), expected, atol=1e-8)

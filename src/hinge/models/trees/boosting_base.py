@@ -15,7 +15,7 @@ from hinge.models.callbacks import CallbackSupportMixin, iterations, with_callba
 from hinge.models.trees.arrays import Trees
 from hinge.models.trees.boosting_history import History
 from hinge.models.trees.boosting_loss import EXACT_ROWS, BoostedLoss, rounds_of
-from hinge.models.trees.boosting_options import INTERACTIONS, WeightFacts, boosting_options
+from hinge.models.trees.boosting_options import INTERACTIONS, WeightFacts, boosting_options, of_moderate_weights
 from hinge.models.trees.boosting_start import fitted_start
 from hinge.models.trees.boosting_sum import BoostedSum
 from hinge.models.trees.inputs import INT32, Binned, check_targets, fit_table, is_frequency, predict_table, weights_of
@@ -288,7 +288,8 @@ class BaseBoosting(CallbackSupportMixin, BoostedSum, Estimator):
             self.trees_ = None
             self._grown: list[Any] = []
             self._limits: list[tuple[int, dict[str, Any]]] = []
-        booster = core.Booster(table.native, y, weight, loss.outputs, exact, is_frequency(weight), options)
+        scaled, moderate = of_moderate_weights(options, weight)
+        booster = core.Booster(table.native, y, moderate, loss.outputs, exact, is_frequency(weight), scaled)
         booster.start(self.baseline_)
         if init_score is not None:
             given = np.asarray(init_score, dtype=np.float64).reshape(n, -1)

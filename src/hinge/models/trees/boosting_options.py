@@ -12,6 +12,8 @@ from hinge.models.trees.inputs import is_frequency, monotone_list
 from hinge.models.trees.limits import limit_of_rows
 
 INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # the largest number of features in a branch
+MODERATE = 2.0**-10, 2.0**20  # mean weights that are left as they are
+SUMS_OF_WEIGHTS = ("l2", "min_hessian", "min_gain", "prune")  # options in the unit of the weights
 
 
 class WeightFacts(NamedTuple):
@@ -66,3 +68,12 @@ def boosting_options(model: Any, d: int, n: int, loss: BoostedLoss, weights: Wei
         "monotone": monotone_list(model.monotonic_cst, d, names, model._coder.columns),
         "allowed": allowed,
     }
+
+
+def of_moderate_weights(options: dict[str, Any], weight: np.ndarray | None) -> tuple[dict[str, Any], np.ndarray | None]:
+    """The same problem with weights near one: sums of very small or very large ones would be lost to the core's limits."""
+    mean = 1.0 if weight is None else float(weight.mean())
+    if weight is None or MODERATE[0] <= mean <= MODERATE[1]:
+        return options, weight
+    unit = 2.0 ** -round(np.log2(mean))
+    return options | {name: unit * options[name] for name in SUMS_OF_WEIGHTS}, unit * weight
