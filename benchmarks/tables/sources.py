@@ -53,7 +53,7 @@ SOURCES = {
     "ewt_genres": _development("genre"), "Benefits": _held_out("ui", "r"),
     "bike_sharing_hour": _development("cnt"), "chess": _held_out("class", "keel"),
     "crx": _development("class", "keel"), "MedExp": _held_out("med", "r"),
-    "contraceptive": _development("class", "keel"), "texture": _development("class", "keel"),
+    "contraceptive": _development("class", "keel"), "ring": _held_out("class", "keel"),
     "kin8nm": _development("y"), "housevotes": _held_out("class", "keel"),
     "segment": _development("class", "keel"), "NOxEmissions": _held_out("LNOx", "r"),
     "motorcycle_ohlsson": _development("antskad", "shared", "rownames"), "wdbc": _held_out("class", "keel"),
@@ -70,6 +70,7 @@ SOURCES = {
     "marketing": _development("class", "keel"), "satimage": _development("class", "keel"),
     "mammographic": _development("class", "keel"), "phoneme": _development("class", "keel"),
     "vowel": _development("class", "keel"), "saheart": _development("class", "keel"),
+    "texture": _development("class", "keel"),
 }  # fmt: skip
 
 

@@ -68,7 +68,10 @@ def test_odd_forms_of_a_table_are_the_table(model, table):
     for name, odd in odd_forms(X).items():
         np.testing.assert_allclose(scores(model, odd, y), plain, atol=1e-6 * np.abs(plain).max(), err_msg=name)
     bytes_ = (20 * np.abs(X)).astype(np.uint8)  # sums and products of them do not fit into a byte
-    np.testing.assert_allclose(scores(model, bytes_, y), scores(model, bytes_.astype(float), y), rtol=1e-5, atol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stochastic steps diverge on columns of this size
+        narrow, wide = scores(model, bytes_, y), scores(model, bytes_.astype(float), y)
+    np.testing.assert_allclose(narrow, wide, rtol=1e-5, atol=1e-6)
 
 
 @every

@@ -98,7 +98,7 @@ def test_a_generator_is_a_seed_too(cls, rng):
 @pytest.mark.parametrize("cls", [hg.SGDRegressor, hg.SGDClassifier])
 @pytest.mark.parametrize("over", ["arrays", "blocks"])
 def test_steps_that_diverge_are_reported(cls, over, rng):
-    """Columns ten deviations from zero make steps of the default length diverge; standardised ones do not."""
+    """Columns far from zero make steps of the default length diverge; standardised ones do not."""
     X = rng.normal(size=(400, 5))
     score = X @ np.array([1.0, -1.0, 2.0, 0.5, 1.0])
     y = score if cls is hg.SGDRegressor else (score > 0).astype(int)
@@ -109,8 +109,8 @@ def test_steps_that_diverge_are_reported(cls, over, rng):
 
     assert fit(X).certificate_.primal < 1.0
     with pytest.warns(ConvergenceWarning, match=r"The steps diverged: the objective is .* with zero weights"):
-        model = fit(X + 20.0)
-    assert model.certificate_.primal > 10.0
+        model = fit(X + 200.0)
+    assert model.certificate_.primal > 100.0
 
 
 def test_a_constant_target_does_not_count_as_divergence(rng):

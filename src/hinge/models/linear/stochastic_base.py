@@ -34,7 +34,7 @@ SHORTER = 0.1  # steps that make the weights overflow are repeated at a tenth of
 TRIES = 12
 CERTIFICATE_PASSES = 10
 CERTIFICATE_TOL = 1e-6  # tolerance of certificates; ``tol`` of the estimators is a change of the loss between epochs
-DIVERGED = 10.0  # steps that end at so many times the objective of a constant have diverged
+DIVERGED = 100.0  # steps that end at so many times the objective of a constant have diverged
 SLOWEST_BIAS = 0.01
 SAMPLED_ROWS = 1000
 
@@ -239,7 +239,7 @@ class StochasticModel(Certifiable, LinearModel):
         if wrong:
             warnings.warn(
                 f"The steps diverged: the objective is {certificates[wrong[0]].primal:.3g}, and {constants[wrong[0]]:.3g} with "
-                "zero weights. Standardise the columns (sklearn.preprocessing.StandardScaler), or lower eta0.",
+                "zero weights. Standardise the columns (sklearn.preprocessing.StandardScaler), lower eta0, or raise alpha.",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
