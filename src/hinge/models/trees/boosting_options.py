@@ -13,6 +13,7 @@ from hinge.models.trees.limits import limit_of_rows
 
 INTERACTIONS = {"pairwise": 2, "no_interactions": 1}  # the largest number of features in a branch
 MODERATE = 2.0**-10, 2.0**20  # mean weights that are left as they are
+LEAST_WEIGHT = 1e-30  # weights are not multiplied if one would become smaller
 SUMS_OF_WEIGHTS = ("l2", "min_hessian", "min_gain", "prune")  # options in the unit of the weights
 
 
@@ -76,4 +77,6 @@ def of_moderate_weights(options: dict[str, Any], weight: np.ndarray | None) -> t
     if weight is None or MODERATE[0] <= mean <= MODERATE[1]:
         return options, weight
     unit = 2.0 ** -round(np.log2(mean))
+    if not unit * float(weight.min()) > LEAST_WEIGHT:  # beside one weight that outweighs all by far
+        return options, weight
     return options | {name: unit * options[name] for name in SUMS_OF_WEIGHTS}, unit * weight
