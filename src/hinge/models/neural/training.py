@@ -58,14 +58,18 @@ def warn_if_far(X: Any) -> None:
     if scipy.sparse.issparse(X):
         return
     _, distances = distances_from_zero(X)
-    far = np.flatnonzero((distances > FAR) & (distances < CONSTANT))
-    if len(far):
-        warnings.warn(
-            f"The mean of column {far[0]} is {distances[far[0]]:.3g} times its deviation: networks learn little from such "
-            "columns. Standardise them (sklearn.preprocessing.StandardScaler).",
-            UserWarning,
-            stacklevel=callers_level(),
-        )
+    for j in np.flatnonzero((distances > FAR) & (distances < CONSTANT)):
+        column = X[:, j].astype(np.float64)  # the estimate is from a few rows
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            distance = float(np.abs(column.mean()) / column.std())
+        if FAR < distance < CONSTANT:
+            warnings.warn(
+                f"The mean of column {j} is {distance:.3g} times its deviation: networks learn little from such columns. "
+                "Standardise them (sklearn.preprocessing.StandardScaler).",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+            return
 
 
 def warn_if_worse_than_constant(loss: Loss, data: Data, reached: float) -> None:
